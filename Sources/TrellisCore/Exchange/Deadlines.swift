@@ -10,13 +10,19 @@ struct Deadlines: Sendable {
     /// The instant from which ``Timeouts/connect`` is measured: that of the slot, or of the end of a wait for a stream on a connection of
     /// others.
     var connectStart: EngineInstant
+    /// The instant at which bytes last moved, as far as the exchange has observed, or at which the transfer was resumed.
+    var lastMove: EngineInstant
 
     init(limits: TimeLimits, start: EngineInstant) {
         self.limits = limits
         self.start = start
         attemptStart = start
         connectStart = start
+        lastMove = start
     }
+
+    /// Whether an attempt has begun, as far as the instants tell.
+    var hasAttempt: Bool { attemptStart != start }
 
     /// Returns whether the limit in total is reached.
     func isTotalOver(at now: EngineInstant) -> Bool {

@@ -1,8 +1,9 @@
 /// The state machine of an exchange as a value: the events that are legal in each phase, and their effects.
 ///
 /// The state holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the effects.
-/// The states that users see are those of ``RequestState``; the progress of an exchange is inside ``Phase/resumed(_:)`` and
-/// ``Phase/suspended(_:)``. Besides its phase, an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
+/// ``RequestState`` has the states that users see; the progress of an exchange is inside ``Phase/resumed(_:)`` and
+/// ``Phase/suspended(_:)``. Besides its phase, an exchange has conditions, which ``handle(_:)-(Condition)`` changes, and facts, which have
+/// no effects: ``note(_:)`` and ``forget(_:)`` change them. Every flag of an exchange is one of these.
 package struct ExchangeState: Hashable, Sendable {
     /// The phase of an exchange, with its progress while it is in flight.
     package enum Phase: Hashable, Sendable {
@@ -65,9 +66,9 @@ package struct ExchangeState: Hashable, Sendable {
     /// The effects of an event, performed by the ``ExchangeActor``.
     package struct Effects: OptionSet, Hashable, Sendable {
         /// The bits of the set.
-        package let rawValue: UInt16
+        package let rawValue: UInt32
         /// Creates a set from its bits.
-        package init(rawValue: UInt16) { self.rawValue = rawValue }
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// Stops the transport's work.
         package static let stopTransport = Effects(rawValue: 1 << 0)
@@ -93,6 +94,16 @@ package struct ExchangeState: Hashable, Sendable {
         package static let startBody = Effects(rawValue: 1 << 10)
         /// Drops the body, which the server does not need.
         package static let stopBody = Effects(rawValue: 1 << 11)
+        /// Starts the clock of the time limits.
+        package static let startClock = Effects(rawValue: 1 << 12)
+        /// Pauses receiving.
+        package static let pauseReceiving = Effects(rawValue: 1 << 13)
+        /// Continues receiving.
+        package static let continueReceiving = Effects(rawValue: 1 << 14)
+        /// Forgets the attempt, whose request is sent again, with its body and its response so far.
+        package static let dropAttempt = Effects(rawValue: 1 << 15)
+        /// Cancels the attempt that is dropped.
+        package static let cancelAttempt = Effects(rawValue: 1 << 16)
     }
 
     /// The state of `Expect: 100-continue` (RFC 9110, section 10.1.1).
@@ -109,66 +120,192 @@ package struct ExchangeState: Hashable, Sendable {
 
     /// An event that changes a condition of the exchange and leaves its phase.
     package enum Condition: Hashable, Sendable, CaseIterable {
-        /// The request that goes out expects a response of status 100.
-        case expect
         /// The server has sent status 100, or the wait for it has lasted too long.
         case permitBody
         /// The server has sent its final head while the body waited.
         case declineBody
+        /// The response shows that the server does not need the rest of the body.
+        case dropBody
         /// The server's response has status 417.
         case dropExpectation
         /// The connection was dead, or the server refused the request without processing it, so the request is sent again.
         case restart
-        /// The request is ready to be sent again.
+        /// The request is ready to be sent again without its expectation.
         case start
         /// The reader is too slow: the stored bytes exceed the high-water mark.
         case hold
         /// The reader has taken the stored bytes.
         case release
-        /// The server has switched protocols, so that its head is followed by a connection in place of a body.
+        /// A bandwidth limit grants no more bytes of the response.
+        case limit
+        /// The bandwidth limits grant bytes of the response.
+        case grant
+        /// The server has switched protocols: a connection follows its head, and no body.
         case switchProtocols
+    }
+
+    /// The facts about an exchange that have no effects.
+    package struct Facts: OptionSet, Hashable, Sendable {
+        /// The bits of the set.
+        package let rawValue: UInt32
+        /// Creates a set from its bits.
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        // The request.
+
+        /// The body comes from a source while it is sent.
+        package static let hasSource = Facts(rawValue: 1 << 0)
+        /// The body waits for the server's permission.
+        package static let expectsContinue = Facts(rawValue: 1 << 1)
+        /// The request belongs to a call or a download in flight, and so may still be sent while the session drains.
+        package static let isPartOfCall = Facts(rawValue: 1 << 2)
+        /// The time limits apply from the first resumption, and there was none.
+        package static let isClockStopped = Facts(rawValue: 1 << 3)
+
+        // The queue.
+
+        /// The registry counts the exchange.
+        package static let isRegistered = Facts(rawValue: 1 << 4)
+        /// The exchange has waited for its slot.
+        package static let hasWaited = Facts(rawValue: 1 << 5)
+        /// Other requests wait until the connection of this one shows whether it can be shared.
+        package static let isProbing = Facts(rawValue: 1 << 6)
+
+        // The request's body.
+
+        /// The body is complete, or the rest of it is not sent.
+        package static let isBodySent = Facts(rawValue: 1 << 7)
+        /// The source of the body waits until a bandwidth limit grants bytes.
+        package static let isRoomPending = Facts(rawValue: 1 << 8)
+        /// The observers expect to be told that the request is sent.
+        package static let isSendingReported = Facts(rawValue: 1 << 9)
+        /// The observers were told that the request was sent on this connection.
+        package static let wasSentReported = Facts(rawValue: 1 << 10)
+
+        // The response.
+
+        /// The readers have validated the head.
+        package static let isHeadJudged = Facts(rawValue: 1 << 11)
+
+        // Conditions, which only the machine changes.
+
+        fileprivate static let hasRestarted = Facts(rawValue: 1 << 16)
+        fileprivate static let mustRestart = Facts(rawValue: 1 << 17)
+        fileprivate static let isHeldByReader = Facts(rawValue: 1 << 18)
+        fileprivate static let isHeldByLimit = Facts(rawValue: 1 << 19)
+        fileprivate static let isReceivingPaused = Facts(rawValue: 1 << 20)
+        fileprivate static let hasSwitchedProtocols = Facts(rawValue: 1 << 21)
     }
 
     /// The present phase.
     package private(set) var phase = Phase.initialized
     /// The state of the expectation of status 100.
     package private(set) var expectation = Expectation.none
-    /// Whether the request was sent again on another connection, which happens at most once.
-    package private(set) var hasRestarted = false
-    /// Whether the request is sent again as soon as the exchange is resumed.
-    package private(set) var mustRestart = false
-    /// Whether the transfer is paused because the reader of the body is too slow.
-    package private(set) var isHeldByReader = false
-    /// Whether the server has switched protocols. The exchange then ends with its connection, which no limit of time ends.
-    package private(set) var hasSwitchedProtocols = false
+    /// The progress at the end of the exchange; `nil` if it has not started.
+    package private(set) var lastProgress: Progress?
+    private var facts: Facts
 
     /// Creates the state of an exchange that has not started.
-    package init() {}
+    ///
+    /// - Parameter request: The facts about its request.
+    package init(_ request: Facts = []) {
+        facts = request.contains(.hasSource) ? request : request.union(.isBodySent)
+    }
+
+    // MARK: Facts
+
+    /// Returns whether a fact is true.
+    package func has(_ fact: Facts) -> Bool { facts.contains(fact) }
+
+    /// Records a fact.
+    package mutating func note(_ fact: Facts) { facts.insert(fact) }
+
+    /// Records that a fact is no longer true.
+    package mutating func forget(_ fact: Facts) { facts.remove(fact) }
+
+    /// Whether the request was sent again on another connection, which happens at most once.
+    package var hasRestarted: Bool { has(.hasRestarted) }
+    /// Whether the request is sent again as soon as the exchange is resumed.
+    package var mustRestart: Bool { has(.mustRestart) }
+    /// Whether the reader of the body is too slow, so that the transfer is paused.
+    package var isHeldByReader: Bool { has(.isHeldByReader) }
+    /// Whether the server has switched protocols. The exchange then ends with its connection, which no time limit ends.
+    package var hasSwitchedProtocols: Bool { has(.hasSwitchedProtocols) }
+    /// Whether the body is complete, or the rest of it is not sent.
+    package var isBodySent: Bool { has(.isBodySent) }
+    /// Whether the observers expect to be told that the request was sent, and were not told yet.
+    package var mustReportSent: Bool { has(.isSendingReported) && !has(.wasSentReported) }
+
+    // MARK: Conditions
 
     /// Handles a change of a condition, and returns its effects. After the end of the exchange there are none.
     package mutating func handle(_ condition: Condition) -> Effects {
         guard !isEnded else { return [] }
-        switch (condition, expectation) {
-        case (.expect, .dropped): return []
-        case (.expect, _): expectation = .awaited
-        case (.permitBody, .awaited):
+        switch condition {
+        case .permitBody:
+            guard expectation == .awaited else { return [] }
             expectation = .over
             return .startBody
-        case (.declineBody, .awaited):
+        case .declineBody:
+            guard expectation == .awaited else { return [] }
             expectation = .over
-            return .stopBody
-        case (.permitBody, _), (.declineBody, _): return []
-        case (.dropExpectation, _): expectation = .dropped
-        case (.restart, _): hasRestarted = true
-        case (.start, _):
-            mustRestart = isSuspended
-            return isSuspended ? [] : .restartTransport
-        case (.hold, _): isHeldByReader = true
-        case (.release, _): isHeldByReader = false
-        case (.switchProtocols, _): hasSwitchedProtocols = true
+            return dropBody()
+        case .dropBody: return dropBody()
+        case .dropExpectation:
+            expectation = .dropped
+            return [.cancelAttempt, dropAttempt()]
+        case .restart:
+            facts.insert(.hasRestarted)
+            return [dropAttempt(), startAgain()]
+        case .start: return startAgain()
+        case .hold: return setPause(.isHeldByReader, true)
+        case .release: return setPause(.isHeldByReader, false)
+        case .limit: return setPause(.isHeldByLimit, true)
+        case .grant: return setPause(.isHeldByLimit, false)
+        case .switchProtocols:
+            facts.insert(.hasSwitchedProtocols)
+            return []
         }
-        return []
     }
+
+    private mutating func dropBody() -> Effects {
+        // The rest of the body is never reported as sent.
+        if !isBodySent { facts.remove([.isSendingReported, .wasSentReported]) }
+        facts.insert(.isBodySent)
+        return .stopBody
+    }
+
+    /// The body of the next attempt may be passed on before its connection is ready.
+    private mutating func dropAttempt() -> Effects {
+        facts.remove([.isSendingReported, .wasSentReported, .isReceivingPaused])
+        return .dropAttempt
+    }
+
+    /// Sends the request again. A suspended exchange sends nothing, not even a request that was sent before.
+    private mutating func startAgain() -> Effects {
+        guard !isSuspended else {
+            facts.insert(.mustRestart)
+            return []
+        }
+        facts.remove(.mustRestart)
+        beginAttempt()
+        return .restartTransport
+    }
+
+    private mutating func setPause(_ reason: Facts, _ isHeld: Bool) -> Effects {
+        if isHeld { facts.insert(reason) } else { facts.remove(reason) }
+        let mustPause = has(.isHeldByReader) || has(.isHeldByLimit)
+        guard mustPause != has(.isReceivingPaused) else { return [] }
+        if mustPause { facts.insert(.isReceivingPaused) } else { facts.remove(.isReceivingPaused) }
+        return mustPause ? .pauseReceiving : .continueReceiving
+    }
+
+    private mutating func beginAttempt() {
+        if has(.hasSource) { facts.remove(.isBodySent) } else { facts.insert(.isBodySent) }
+        if has(.expectsContinue), expectation != .dropped { expectation = .awaited }
+    }
+
+    // MARK: Events
 
     /// Handles an event, and returns its effects. An event that is not legal in the present phase changes nothing.
     package mutating func handle(_ event: Event) -> Effects {
@@ -182,7 +319,7 @@ package struct ExchangeState: Hashable, Sendable {
 
     private mutating func handleInitialized(_ event: Event) -> Effects {
         switch event {
-        case .resume: move(to: .resumed(.queued), .enterQueue)
+        case .resume: enterQueue()
         case .suspend: move(to: .suspended(.parked), [])
         case .cancel: move(to: .cancelled, .reportEnd)
         case .fail: move(to: .finished, .reportEnd)
@@ -193,31 +330,48 @@ package struct ExchangeState: Hashable, Sendable {
 
     private mutating func handle(_ event: Event, _ progress: Progress, isSuspended: Bool) -> Effects {
         switch (event, progress) {
-        case (.resume, .parked): move(to: .resumed(.queued), .enterQueue)
+        case (.resume, .parked): enterQueue()
         case (.resume, _): isSuspended ? resume(at: progress) : []
         case (.suspend, .queued): isSuspended ? [] : move(to: .suspended(.parked), .leaveQueue)
         case (.suspend, _): isSuspended ? [] : move(to: .suspended(progress), .pauseTransport)
         case (.cancel, _): move(to: .cancelled, end(progress))
         case (.fail, _): move(to: .finished, end(progress))
-        case (.admit, .queued): advance(to: .connecting, isSuspended, .startTransport)
+        case (.admit, .queued): start(isSuspended)
         // The exchange got a slot, left the queue, and requested a slot again before it was notified of the first one. One of the two slots
         // must be released.
         case (.admit, _): .releaseSlot
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
-        case (.complete, .receiving): move(to: .finished, [.releaseSlot, .reportEnd])
+        case (.complete, .receiving): complete()
         case (.discardRest, .receiving): move(to: .finished, end(progress))
         case (.connect, _), (.head, _), (.complete, _), (.discardRest, _): []
         }
     }
 
-    private mutating func resume(at progress: Progress) -> Effects {
-        defer { mustRestart = false }
-        return move(to: .resumed(progress), mustRestart ? [.resumeTransport, .restartTransport] : .resumeTransport)
+    private mutating func enterQueue() -> Effects {
+        guard has(.isClockStopped) else { return move(to: .resumed(.queued), .enterQueue) }
+        facts.remove(.isClockStopped)
+        return move(to: .resumed(.queued), [.startClock, .enterQueue])
     }
 
-    private func end(_ progress: Progress) -> Effects {
-        switch progress {
+    private mutating func start(_ isSuspended: Bool) -> Effects {
+        beginAttempt()
+        return advance(to: .connecting, isSuspended, .startTransport)
+    }
+
+    private mutating func resume(at progress: Progress) -> Effects {
+        let effects = move(to: .resumed(progress), .resumeTransport)
+        return mustRestart ? effects.union(startAgain()) : effects
+    }
+
+    private mutating func complete() -> Effects {
+        lastProgress = .receiving
+        return move(to: .finished, [.releaseSlot, .reportEnd])
+    }
+
+    private mutating func end(_ progress: Progress) -> Effects {
+        lastProgress = progress
+        return switch progress {
         case .parked: .reportEnd
         case .queued: [.leaveQueue, .reportEnd]
         case .connecting, .sending, .receiving: [.stopTransport, .releaseSlot, .reportEnd]

@@ -209,13 +209,5 @@ extension Result where Success == Response {
     fileprivate var withoutValue: Result<Data?, Failure> { map { _ -> Data? in nil } }
 }
 
-/// The destination of a response's body.
-enum ResponseSink {
-    /// The complete body is collected in memory.
-    case memory
-    /// The body is passed to a reader as it arrives.
-    case stream(BodyInbox)
-}
-
 /// A response with its complete body.
 typealias CollectedResponse = (Data, Response)

@@ -1,0 +1,365 @@
+import CurlEngine
+
+// The tasks that wait for an exchange, its engines and its place in the queue, its time, and its observers.
+
+extension ExchangeActor {
+    // MARK: The tasks that wait
+
+    /// Starts the exchange and waits for the response with its complete body. Cancelling the task cancels the exchange.
+    nonisolated func collected() async throws -> CollectedResponse {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                first.list.add(self)
+                submit(reply) { $0.begin(collecting: $1) }
+            }
+        } onCancel: {
+            cancelWithTask()
+        }
+    }
+
+    /// Starts the exchange and waits for the head of its response. Cancelling the task cancels the exchange.
+    nonisolated func head(inbox: BodyInbox) async throws -> Response {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                first.list.add(self)
+                submit { $0.begin(awaitingHead: reply, inbox: inbox) }
+            }
+        } onCancel: {
+            cancelWithTask()
+        }
+    }
+
+    /// Cancels the exchange because the task that waits for it was cancelled.
+    nonisolated func cancelWithTask() {
+        marks.keepFromStarting()
+        submit { $0.cancel(CancellationError()) }
+    }
+
+    // MARK: Engines
+
+    /// The engine on which the exchange lives.
+    nonisolated var home: ExchangeEngine { hasMoved ? newHome : first }
+
+    /// The engine to which the exchange has moved.
+    @inline(never)
+    private nonisolated var newHome: ExchangeEngine { marks.movedTo ?? first }
+
+    nonisolated var executor: EngineExecutor {
+        // Inlined, and apart from the rare case: the executor is read at every entry.
+        @inline(__always) get { hasMoved ? newHome.executor : first.executor }
+    }
+    nonisolated var executorReference: ExecutorReference {
+        hasMoved ? newHome.executorReference : first.executorReference
+    }
+    nonisolated var entrance: EngineExecutor { first.executor }
+
+    /// Whether the exchange has moved from its first engine.
+    nonisolated var hasMoved: Bool { marks.hasMoved }
+
+    /// The freedom of the exchange to move to another engine.
+    nonisolated var mobility: EngineMobility {
+        if hasMoved { return .none }
+        return prefersEngine ? .atLimit : .free
+    }
+
+    /// Whether the exchange has ended. May be read on any thread.
+    nonisolated var isEnded: Bool { marks.hasEnded }
+
+    /// Notifies the registry of the first engine that the exchange has ended.
+    func recordEnd(isFollowed: Bool) {
+        let wasAdded = state.has(.isRegistered)
+        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
+        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
+    }
+
+    /// Notifies the registry of the first engine that no call follows the redirect of the exchange. May be called on any thread.
+    @inline(never)
+    nonisolated func recordAbandonment() {
+        first.executor.submit { [self] in first.registry.willNotFollow(self) }
+    }
+
+    /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
+    func recordRedirect() {
+        guard hasMoved else { return first.registry.willFollow(self) }
+        first.executor.submit { [self] in first.registry.willFollow(self) }
+    }
+
+    // MARK: The queue
+
+    /// Requests a slot.
+    func enterQueue() {
+        if slot.originIndex == nil {
+            guard state.has(.isRegistered) || register() else { return }
+            // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.
+            if deadlines.isTotalOver(at: executor.now) { return }
+        }
+        // An exchange that is about to be cancelled takes no slot.
+        if marks.mayNotStart { return }
+        let entry = admission.enter(self)
+        slot.originIndex = entry.originIndex
+        switch entry.result {
+        case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
+        case .coming: break
+        case .waiting: state.note(.hasWaited)
+        }
+    }
+
+    /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
+    private func register() -> Bool {
+        let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
+        let isPartOfCall = state.has(.isPartOfCall) || adaptedCall != nil
+        guard first.registry.add(self, isPartOfCall: isPartOfCall) else {
+            cancel(TrellisError.sessionIsShutDown)
+            return false
+        }
+        state.note(.isRegistered)
+        if marks.listPosition < 0 { first.list.add(self) }
+        guard let error = adaptedCall?.cancellation else { return true }
+        cancel(error)
+        return false
+    }
+
+    /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
+    /// passes the slot on.
+    ///
+    /// - Parameter isProbing: Whether other requests wait until the connection of this one shows whether it can be shared.
+    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
+        failIfOverdue()
+        guard state.progress == .queued, !marks.mayNotStart else { return passOn(engine) }
+        guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
+        if let timer = work.timer { executor.engineLoop.cancel(timer) }
+        work.timer = nil
+        // From here on, the exchange belongs to the other engine.
+        marks.move(to: engine)
+        submitDirectly { exchange in
+            exchange.didGetSlot(on: engine, isProbing: isProbing)
+            exchange.updateTimer()
+        }
+    }
+
+    /// Passes a slot on to the next exchange that waits.
+    private func passOn(_ engine: ExchangeEngine) {
+        guard let originIndex = slot.originIndex else { return }
+        admission.release(self, at: originIndex, on: engine, isShared: nil)
+    }
+
+    private func admit(on engine: ExchangeEngine, isProbing: Bool) {
+        if marks.mayNotStart { return passOn(engine) }
+        if isProbing { state.note(.isProbing) }
+        slot.engine = engine
+        engine.countAdmitted()
+        handle(.admit)
+    }
+
+    func releaseSlot() {
+        guard let originIndex = slot.originIndex, let engine = slot.engine else { return }
+        admission.release(self, at: originIndex, on: engine, isShared: usedSharedConnection)
+    }
+
+    /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no
+    /// head has arrived.
+    var usedSharedConnection: Bool? {
+        guard let version = received.head?.version else { return nil }
+        return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex
+    }
+
+    /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
+    func reportConnection(isShared: Bool) {
+        state.forget(.isProbing)
+        if let originIndex = slot.originIndex { admission.didProbe(self, at: originIndex, isShared: isShared) }
+    }
+}
+
+// MARK: Time
+
+extension ExchangeActor: EngineTimerTarget {
+    nonisolated func timerIsDue() { onEngineThread.timerFired() }
+
+    /// Starts the clock of the exchange. For a deferred handle, that is when the handle is first resumed.
+    func startClock() { deadlines = Deadlines(limits: prepared.limits, start: executor.now) }
+
+    /// Moves the timer to the next limit, if that limit is earlier than the timer's deadline.
+    func updateTimer() {
+        guard !state.has(.isClockStopped), let progress = state.progress, let expiry = nextExpiry(progress) else { return }
+        if let deadline = work.timer?.deadline, deadline <= expiry.instant { return }
+        let timer = work.timer ?? executor.engineLoop.makeTimer(self)
+        work.timer = timer
+        executor.engineLoop.set(timer, at: expiry.instant)
+    }
+
+    private func nextExpiry(_ progress: ExchangeState.Progress) -> Deadlines.Expiry? {
+        if state.hasSwitchedProtocols { return nil }
+        // No limit begins with a move of bytes before the request is being sent.
+        let activity = progress >= .sending ? work.task?.activity : nil
+        let lastMove = deadlines.lastMove
+        return deadlines.next(
+            progress, lastMove: max(lastMove, activity?.last ?? lastMove),
+            lastSend: state.isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,
+            isHeld: state.isHeldByReader || state.isSuspended || flow?.isHeld == true)
+    }
+
+    /// Fails the exchange if a limit is reached. Otherwise sets the timer again, because the timer is not moved at every byte.
+    func timerFired() {
+        if awaitsSource { deadlines.lastMove = executor.now }
+        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
+        guard expiry.instant <= executor.now else { return updateTimer() }
+        if expiry.timeout == .connect, let start = (work.task as? any WaitingTransportTask)?.connectStart,
+            start > deadlines.connectStart
+        {
+            // The attempt has waited for a stream, which is no time of connecting. The timer is not moved at every such wait.
+            deadlines.connectStart = start
+            return updateTimer()
+        }
+        fail(after: expiry.timeout)
+    }
+
+    /// Fails an exchange that gets its slot when its limit in total is reached, although its timer has not fired. The clock is read again,
+    /// because many slots can be passed on in one turn of the loop.
+    private func failIfOverdue() {
+        guard state.progress == .queued, !state.has(.isClockStopped), prepared.limits.total != nil else { return }
+        guard deadlines.isTotalOver(at: executor.engineLoop.latest) else { return }
+        var error = TrellisError(.timedOut(.total))
+        // The exchange is not in the queue any more, which cannot tell why it waited.
+        error.detail = "its turn came only then"
+        fail(error)
+    }
+
+    private func fail(after timeout: TrellisError.Timeout) {
+        var error = TrellisError(.timedOut(timeout))
+        error.detail = reasonForWaiting
+        error.isUntried = timeout == .connect && prepared.limits.connect == 0
+        (work.task as? any WaitingTransportTask)?.didTimeOut(isIdle: timeout == .idle)
+        fail(error)
+    }
+
+    /// The reason why the exchange waits for a slot or for its connection, for errors, if it is known.
+    private var reasonForWaiting: String? {
+        switch state.progress {
+        case .queued: slot.originIndex.map { admission.reasonForWaiting(self, at: $0) }
+        case .connecting: (work.task as? any WaitingTransportTask)?.reasonForWaiting
+        default: nil
+        }
+    }
+
+    /// Ends the exchange because its call ends.
+    ///
+    /// - Parameter isOverdue: Whether the call has reached its deadline. That deadline can be earlier than the exchange's own,
+    ///   because the exchange of a handle may have started later.
+    func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
+        let wasInProgress = !state.isEnded
+        let wasStarted = state.phase != .initialized && state.phase != .suspended(.parked)
+        if isOverdue { fail(after: .total) }
+        cancel(error)
+        return ExchangeEnd(
+            failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress, wasStarted: wasStarted)
+    }
+}
+
+// MARK: Observers
+
+extension ExchangeActor {
+    /// Tells the observers of an event, after ``ExchangeState`` has handled it.
+    func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
+        if waiters.observer != nil, state.isEnded { tellEnd() }
+        guard let history = prepared.history, let observer = history.observer else { return }
+        // A request that is sent again has another connection, and the same progress.
+        guard event == .connect || state.progress != progress else { return }
+        switch event {
+        case .resume, .suspend:
+            guard state.progress == .queued else { return }
+            if let decision = prepared.proxyDecision { history.tell(.proxySelected(decision)) }
+            observer.tellQueued(prepared, attempt: history.attempt)
+        case .admit: observer.tell(.admitted, attempt: history.attempt)
+        case .connect: if observer.observes(.connections) { tellConnection(history, observer) }
+        case .head:
+            guard let head = received.head else { return }
+            // The transport may not have had the time to report it.
+            if state.mustReportSent, ObservedTransport.task(of: work.task)?.hasSentRequest ?? state.isBodySent {
+                tellSent()
+            }
+            observer.tell(.head(head), attempt: history.attempt)
+        case .complete, .discardRest, .fail, .cancel:
+            // An exchange that has only brought the certificates is not reported.
+            guard progress != nil, (failure as? TrellisError)?.pendingTrust == nil else { return }
+            if failure == nil, case .success((_, let response))? = waiters.result {
+                // The response has the same metrics.
+                observer.tellEnded(response, attempt: history.attempt)
+            } else {
+                history.tell(.exchangeEnded(finalMetrics, failure))
+            }
+        }
+    }
+
+    private func tellConnection(_ history: AttemptHistory, _ observer: CallObserver) {
+        let task = work.task
+        if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
+            history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
+        }
+        observer.tellConnected(ConnectionInfo(task, for: prepared), attempt: history.attempt)
+        state.note(.isSendingReported)
+        state.forget(.wasSentReported)
+        if let task = ObservedTransport.task(of: task) {
+            task.reportSending()
+        } else if prepared.streamedBody == nil {
+            tellSent()
+        }
+    }
+
+    /// Tells the observers that the complete request was sent, once for each connection.
+    private func tellSent() {
+        guard state.mustReportSent else { return }
+        state.note(.wasSentReported)
+        prepared.history?.tell(.requestSent(bodySize: passedBodySize))
+    }
+
+    /// Tells the observers that the complete body was passed to a transport that does not report when it was sent.
+    func bodyWasPassed() {
+        guard state.mustReportSent, !(work.task is any ObservedTransportTask) else { return }
+        tellSent()
+    }
+
+    /// The number of bytes of the request's body that the transport has taken. A body in memory is passed to it in one piece.
+    var passedBodySize: Int64 {
+        switch prepared.wire.body {
+        case .none: 0
+        case .bytes(let bytes): Int64(bytes.count)
+        case .stream: meters.sentBytes
+        }
+    }
+
+    /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
+    func noteClosing() {
+        guard let task = ObservedTransport.task(of: work.task), !task.sharesConnection, var report = received.report,
+            !report.peerHost.isEmpty
+        else { return }
+        report.isConnectionKept = false
+        received.report = report
+    }
+
+    func reach(_ step: TransferStep, in attempt: ExchangeState.Attempt) {
+        // After the connection that this step belongs to.
+        if !turn.isEmpty { return afterEffects { $0.reach(step, in: attempt) } }
+        guard isPresent(attempt), !state.isEnded, let history = prepared.history else { return }
+        switch step {
+        case .lookingUp(let host): history.tell(.lookingUp(host: host))
+        case .lookedUp(let host): history.tell(.lookedUp(host: host))
+        case .connecting(let address): history.tell(.connecting(to: address))
+        case .handshaking(let host): history.tell(.handshaking(with: host))
+        case .headSent: if state.mustReportSent { history.tell(.requestHeadSent) }
+        case .sent: tellSent()
+        }
+    }
+
+    /// Calls a closure on the pool with the metrics of the exchange when that has ended; soon, if it has ended already.
+    func whenEnded(_ observer: @escaping @Sendable (Metrics) -> Void) {
+        waiters.observer = observer
+        if state.isEnded { tellEnd() }
+    }
+
+    private func tellEnd() {
+        guard let observer = waiters.observer else { return }
+        waiters.observer = nil
+        let metrics = finalMetrics
+        Task.detached { observer(metrics) }
+    }
+}

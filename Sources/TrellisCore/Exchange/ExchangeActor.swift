@@ -1,0 +1,357 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
+/// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
+///
+/// ``ExchangeState`` has everything that can be in a value, and ``handle(_:)-(ExchangeState.Event)`` performs its effects. This file has the
+/// start and the end; *ExchangeActor+Engine.swift* has the tasks that wait, the queue, the time and the observers;
+/// *ExchangeActor+Transport.swift* has the events of the transport and both bodies.
+actor ExchangeActor: EngineActor {
+    /// The engine on which the exchange was created.
+    nonisolated let first: ExchangeEngine
+    nonisolated let marks = ExchangeMarks()
+    /// Whether the task of the exchange prefers the executor of the first engine.
+    nonisolated let prefersEngine: Bool
+    nonisolated let prepared: PreparedRequest
+    let hasHistory: Bool
+    /// Whether observers get the events of the exchange.
+    let hasObserver: Bool
+    /// The readers of a response in memory, if they validate the head.
+    nonisolated let readers: (any HeadValidator)?
+    let admission: ConnectionAdmission
+
+    // Not changed in place where the change may call other code, because every read would then have to check for exclusive access at run
+    // time.
+    var state: ExchangeState
+    var turn = ExchangeTurn<@Sendable (isolated ExchangeActor) -> Void>()
+    var slot = ExchangeSlot()
+    var work = ExchangeWork()
+    var deadlines: Deadlines
+    var received = ReceivedResponse()
+    var body = ByteAccumulator()
+    /// The error with which the exchange ends, if it fails.
+    private(set) var failure: (any Error)?
+    var meters = ExchangeMeters()
+    /// The bandwidth limits of the request, if any.
+    var flow: TransferBandwidth?
+    var waiters = ExchangeWaiters()
+
+    init(
+        _ prepared: PreparedRequest, engine: ExchangeEngine, prefersEngine: Bool, admission: ConnectionAdmission,
+        flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
+    ) {
+        self.prepared = prepared
+        hasHistory = prepared.history != nil
+        hasObserver = prepared.history?.observer != nil
+        self.readers = readers
+        self.flow = flow
+        first = engine
+        self.prefersEngine = prefersEngine
+        self.admission = admission
+        deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
+        state = ExchangeState(prepared.facts.union(isInFlight ? .isPartOfCall : []))
+    }
+
+    // MARK: Calls from handles
+
+    /// Starts the exchange, and resumes `reply` with the response and its complete body.
+    func begin(collecting reply: Reply<CollectedResponse>) {
+        if let result = waiters.result {
+            first.list.remove(self)
+            return reply.resume(with: result)
+        }
+        guard waiters.collected == nil else { return reply.resume(with: .failure(TrellisError.secondReader)) }
+        waiters.collected = reply
+        if !state.isSuspended { handle(.resume) }
+    }
+
+    /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
+    func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
+        if let failure, state.isEnded {
+            first.list.remove(self)
+            return reply.resume(with: .failure(failure))
+        }
+        waiters.inbox = inbox
+        waiters.head = reply
+        if !state.isSuspended { handle(.resume) }
+    }
+
+    /// Marks the request as part of a call in flight.
+    func joinCall() { state.note(.isPartOfCall) }
+    func resume() { handle(.resume) }
+    func suspend() { handle(.suspend) }
+
+    /// Ends the exchange with an error: `CancellationError` for a cancelled task.
+    func cancel(_ error: any Error) { end(.cancel, error) }
+
+    func fail(_ error: any Error) { end(.fail, error) }
+
+    private func end(_ event: ExchangeState.Event, _ error: any Error) {
+        // Another end may wait for its turn.
+        guard !state.isEnded, failure == nil else { return }
+        failure = error
+        handle(event)
+    }
+
+    // MARK: State machine
+
+    /// Handles an event with its effects, and then the inputs that came in the meantime. During the effects of another input, the event
+    /// waits for its turn.
+    func handle(_ event: ExchangeState.Event) {
+        guard turn.stage != .performing else { return wait(.event(event)) }
+        let progress = state.progress
+        let isFirst = turn.stage == .idle
+        take(event)
+        if isFirst { endTurn(after: progress, mustUpdateTimer: event == .resume || event == .suspend) }
+    }
+
+    /// Handles a change of a condition in the same way.
+    func handle(_ condition: ExchangeState.Condition) {
+        guard turn.stage != .performing else { return wait(.condition(condition)) }
+        let progress = state.progress
+        let isFirst = turn.stage == .idle
+        take(condition)
+        if isFirst { endTurn(after: progress, mustUpdateTimer: false) }
+    }
+
+    private func take(_ event: ExchangeState.Event) {
+        turn.stage = .performing
+        let progress = state.progress
+        var next = state
+        let effects = next.handle(event)
+        state = next
+        let isObserved = hasObserver || waiters.observer != nil
+        if isObserved, !next.isEnded { tell(event, after: progress) }
+        if !effects.isEmpty { perform(effects) }
+        if isObserved, next.isEnded { tell(event, after: progress) }
+        turn.stage = .between
+    }
+
+    private func take(_ condition: ExchangeState.Condition) {
+        turn.stage = .performing
+        var next = state
+        let effects = next.handle(condition)
+        state = next
+        if !effects.isEmpty { perform(effects) }
+        turn.stage = .between
+    }
+
+    private func endTurn(after progress: ExchangeState.Progress?, mustUpdateTimer: Bool) {
+        while let event = turn.event {
+            turn.event = nil
+            take(event)
+        }
+        if !turn.isEmpty { takeOthers() }
+        turn.stage = .idle
+        if mustUpdateTimer { return updateTimer() }
+        guard state.progress != progress else { return }
+        // Most limits that begin with this step end later than the timer's deadline, which may be that of the total limit.
+        let earliest = executor.now.advanced(byNanoseconds: prepared.limits.shortest)
+        if let deadline = work.timer?.deadline, deadline <= earliest { return }
+        updateTimer()
+    }
+
+    @inline(never)
+    private func takeOthers() {
+        while true {
+            // Not changed in place, and not a copy: there may be thousands of inputs.
+            var waiting = turn
+            turn = ExchangeTurn()
+            let input = waiting.next()
+            waiting.stage = .between
+            turn = waiting
+            switch input {
+            case nil: return
+            case .event(let event): take(event)
+            case .condition(let condition): take(condition)
+            case .call(let call): call(self)
+            }
+        }
+    }
+
+    private func wait(_ input: ExchangeTurn<@Sendable (isolated ExchangeActor) -> Void>.Input) {
+        if case .event(let event) = input, turn.isEmpty { return turn.event = event }
+        var waiting = turn
+        turn = ExchangeTurn()
+        waiting.add(input)
+        turn = waiting
+    }
+
+    /// Calls the exchange after the effects that it performs at present.
+    @inline(never)
+    func afterEffects(_ call: @escaping @Sendable (isolated ExchangeActor) -> Void) { wait(.call(call)) }
+
+    private func perform(_ effects: ExchangeState.Effects) {
+        if effects.contains(.startClock) { startClock() }
+        if effects.contains(.stopTransport) { stopTransport() }
+        if effects.contains(.leaveQueue), let originIndex = slot.originIndex { admission.leave(self, at: originIndex) }
+        if effects.contains(.releaseSlot) { releaseSlot() }
+        if effects.contains(.enterQueue) { enterQueue() }
+        if effects.contains(.dropAttempt) { dropAttempt(isCancelled: effects.contains(.cancelAttempt)) }
+        if effects.contains(.startTransport) { startTransport() }
+        if effects.contains(.pauseTransport) { work.task?.suspend(true) }
+        if effects.contains(.resumeTransport) {
+            deadlines.lastMove = executor.now
+            work.task?.suspend(false)
+        }
+        if effects.contains(.restartTransport) { startAttempt() }
+        if effects.contains(.startBody) { startPump() }
+        if effects.contains(.stopBody) { stopBody() }
+        if effects.contains(.pauseReceiving) { work.task?.pauseReceiving(true) }
+        if effects.contains(.continueReceiving) { work.task?.pauseReceiving(false) }
+        if effects.contains(.reportHead) { reportHead() }
+        if effects.contains(.reportEnd) { reportEnd() }
+    }
+
+    // MARK: Start
+
+    private func startTransport() {
+        deadlines.attemptStart = executor.now
+        if hasHistory { prepared.history?.begin() }
+        startAttempt()
+    }
+
+    private func startAttempt() {
+        deadlines.lastMove = executor.now
+        if flow != nil { joinGates() }
+        let isFirst = state.expectation != .dropped
+        work.task = home.transport.start(
+            isFirst ? prepared : prepared.withoutExpectation, events: isFirst ? self : LaterAttempt(self))
+        if flow != nil { pauseForBandwidth() }
+        if state.expectation != .awaited, !waitsForTrust { startPump() }
+    }
+
+    /// Forgets the attempt, whose request is sent again.
+    private func dropAttempt(isCancelled: Bool) {
+        cancelContinueTimer()
+        work.pump?.stop()
+        work.pump = nil
+        if isCancelled { work.task?.cancel() }
+        work.task = nil
+        received.report = nil
+        received.informational = []
+    }
+
+    private func stopTransport() {
+        if received.report == nil {
+            received.report = work.task?.report
+            if state.has(.isSendingReported) { noteClosing() }
+        }
+        if state.hasSwitchedProtocols { endConnection() }
+        work.task?.cancel()
+    }
+
+    // MARK: End
+
+    private func reportHead() {
+        guard waiters.head != nil else { return }
+        waiters.headResult = .success(response(metrics: metrics(received.report ?? work.task?.report)))
+        executor.engineLoop.deliverSoon(self)
+    }
+
+    private func reportEnd() {
+        work.pump?.stop()
+        work.pump = nil
+        // The last bytes on the wire may have decoded to nothing. They are counted so that a meter that joins later gets the same total.
+        measureDownload()
+        meters.ending?.finish()
+        work.task = nil
+        cancelContinueTimer()
+        if flow != nil { leaveGates() }
+        if let timer = work.timer {
+            executor.engineLoop.discard(timer)
+            work.timer = nil
+        }
+        marks.end()
+        let isContinued = hasHistory && isContinuedByCall
+        if isContinued { recordRedirect() }
+        if waiters.collected == nil, waiters.head == nil { first.list.remove(self) }
+        // A redirect is followed although its body has failed, if the head of a streamed response was delivered.
+        let isFollowed = waiters.inbox != nil && received.head != nil
+        recordEnd(isFollowed: failure == nil || isFollowed || isContinued)
+        deliver(outcome())
+    }
+
+    /// Whether the call makes a further attempt, or follows a redirect.
+    private var isContinuedByCall: Bool {
+        prepared.history?.isContinued(after: failure, head: received.head, of: prepared) ?? false
+    }
+
+    private func outcome() -> Result<Response, any Error> {
+        guard let failure else { return .success(response(metrics: finalMetrics)) }
+        guard var error = failure as? TrellisError else { return .failure(failure) }
+        error.method = prepared.method
+        error.url = URLRedaction.redact(prepared.url)
+        error.phase = error.isRefused ? .composing : TrellisError.Phase(state.lastProgress)
+        error.metrics = finalMetrics
+        error.followed = prepared.history?.redirects ?? []
+        self.failure = error
+        return .failure(error)
+    }
+
+    private func deliver(_ outcome: Result<Response, any Error>) {
+        waiters.inbox?.finish(outcome)
+        // Breaks the retain cycle: the inbox retains its exchange.
+        waiters.inbox = nil
+        // Put off, so that observers know of the end of the exchange before the call's task continues.
+        if waiters.headResult == nil, waiters.head != nil {
+            waiters.headResult = outcome
+            executor.engineLoop.deliverSoon(self)
+        }
+        // A handle that is kept must not keep the partial body of a request that failed.
+        if case .failure = outcome { body = ByteAccumulator() }
+        waiters.result = outcome.map { (body.take(), $0) }
+        if waiters.collected != nil { executor.engineLoop.deliverSoon(self) }
+    }
+
+    /// Resumes the waiters for the head and for the complete response.
+    func deliverNow() {
+        if let result = waiters.headResult, let reply = waiters.head {
+            waiters.head = nil
+            waiters.headResult = nil
+            reply.resume(with: result)
+            if state.isEnded { first.list.remove(self) }
+        }
+        guard let result = waiters.result, let reply = waiters.collected else { return }
+        waiters.collected = nil
+        first.list.remove(self)
+        reply.resume(with: result)
+    }
+
+    // MARK: The response and its metrics, as far as they are known
+
+    private func response(metrics: consuming Metrics) -> Response {
+        Response(
+            head: received.head ?? ResponseHead(status: .init(code: 0)), url: prepared.url,
+            informational: received.informational, trailers: received.trailers, metrics: metrics,
+            redirects: prepared.history?.redirects ?? [], bodyCut: received.bodyCut, to: prepared.answered)
+    }
+
+    var finalMetrics: Metrics { metrics(received.report) }
+
+    private func metrics(_ report: consuming TransportReport?) -> Metrics {
+        let hasAttempt = deadlines.hasAttempt || work.task != nil || received.report != nil
+        var metrics = Metrics(
+            report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
+            now: executor.now, version: received.head?.version, history: prepared.history, callID: prepared.callID,
+            proxyURL: prepared.proxyURL, serverTrust: received.trust,
+            reporting: ServerTimingFields(
+                head: received.head, trailers: received.trailers.isEmpty ? nil : received.trailers))
+        // Changed in place: a conditional copy would copy all of the metrics for every exchange.
+        if hasHistory { addBodySizes(to: &metrics) }
+        return metrics
+    }
+
+    private func addBodySizes(to metrics: inout Metrics) {
+        // The transport counts the head and a body in memory together; one that counts nothing has sent all before a response.
+        let limit = metrics.bytesSent > 0 ? metrics.bytesSent : received.head != nil ? .max : 0
+        metrics.requestBodySize = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
+        metrics.responseBodySize = meters.measuredBytes
+    }
+}
+
+extension ExchangeActor: DeferredDelivery {
+    nonisolated func deliver() { onEngineThread.deliverNow() }
+}
