@@ -180,7 +180,8 @@ extension ExchangeActor: EngineTimerTarget {
 
     /// Moves the timer to the next limit, if that limit is earlier than the timer's deadline.
     func updateTimer() {
-        guard !state.has(.isClockStopped), let progress = state.progress, let expiry = nextExpiry(progress) else { return }
+        guard !state.has(.isClockStopped), let progress = state.progress, let expiry = nextExpiry(progress)
+        else { return }
         if let deadline = work.timer?.deadline, deadline <= expiry.instant { return }
         let timer = work.timer ?? executor.engineLoop.makeTimer(self)
         work.timer = timer
