@@ -5,9 +5,9 @@ import HTTPTypes
 /// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
 ///
-/// ``ExchangeState`` has everything that can be in a value, and ``handle(_:)-(ExchangeState.Event)`` performs its effects. This file has the
-/// start and the end; *ExchangeActor+Engine.swift* has the tasks that wait, the queue, the time and the observers;
-/// *ExchangeActor+Transport.swift* has the events of the transport and both bodies.
+/// ``ExchangeState`` has everything that can be in a value, and `handle` performs its effects. This file has the start and the end;
+/// *ExchangeActor+Engine.swift* has the tasks that wait, the queue, the time and the observers; *ExchangeActor+Transport.swift* has the
+/// events of the transport and both bodies.
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
     nonisolated let first: ExchangeEngine

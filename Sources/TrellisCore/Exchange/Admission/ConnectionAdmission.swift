@@ -22,10 +22,33 @@ final class ConnectionAdmission: Sendable {
         ///
         /// - Parameter isProbing: Whether other exchanges wait until the connection of this one shows whether it can be shared.
         case admitted(isProbing: Bool)
-        /// The exchange has a slot, of which ``ExchangeActor/didGetSlot(on:isProbing:)`` tells it.
+        /// The exchange has a slot, and ``ExchangeActor/didGetSlot(on:isProbing:)`` tells it so.
         case coming
         /// The exchange waits, and gets its slot through ``ExchangeActor/didGetSlot(on:isProbing:)``.
         case waiting
+    }
+
+    /// A slot for an exchange that waits.
+    struct Grant {
+        let exchange: ExchangeActor
+        /// The engine of the slot.
+        let engine: ExchangeEngine
+        var isProbing = false
+        /// The engine that closes an idle connection before the exchange may open its own, and the origin of that connection.
+        var closing: (engine: ExchangeEngine, origin: String)?
+
+        /// Notifies the exchange, in an engine job of its own, because the caller that released the slot has not finished its own work.
+        func deliver() {
+            let (exchange, engine, isProbing) = (exchange, engine, isProbing)
+            guard let closing else {
+                return exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) }
+            }
+            let delivery = LateDelivery {
+                exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) }
+            }
+            closing.engine.closeIdleConnections(to: closing.origin) { delivery.deliver() }
+            delivery.waitBriefly(on: exchange.entrance)
+        }
     }
 
     private let limits: ConnectionLimits
@@ -119,6 +142,30 @@ final class ConnectionAdmission: Sendable {
     /// Notifies the exchanges that get slots.
     func deliver(_ grants: [Grant]) {
         for grant in grants { grant.deliver() }
+    }
+
+    /// Lets exchanges take the idle connections of other origins if their time to wait is over, and otherwise sets the timer for that. Call
+    /// on the thread of the engine.
+    func updateHold(on engine: ExchangeEngine) {
+        let now = engine.executor.now
+        let (grants, end) = state.withLock { state in state.updateHold(now: now) }
+        deliver(grants)
+        guard let end else { return }
+        setTimer(on: engine.executor, at: end) { [self] in updateHold(on: engine) }
+    }
+
+    private func setTimer(
+        on executor: EngineExecutor, at deadline: EngineInstant, _ body: @escaping @Sendable () -> Void
+    ) {
+        executor.engineLoop.set(EngineTimer(AdmissionTimer(body)), at: deadline)
+    }
+
+    private final class AdmissionTimer: EngineTimerTarget, Sendable {
+        private let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        func timerIsDue() { body() }
     }
 
     /// Returns the reason why an exchange waits, for errors.

@@ -55,7 +55,7 @@ struct EngineSpread: Hashable {
     mutating func take(
         home: Int, streams: Int, limit: Int, mobility: EngineMobility = .free, engines: EngineLoads
     ) -> Choice {
-        let choice = choose(home, streams, limit, mobility, engines)
+        let choice = choice(home: home, streams: streams, isFull: openCount >= limit, mobility: mobility, engines)
         if let closing = choice.closes { modify(closing) { $0.open -= 1 } }
         modify(choice.engine) { share in
             share.active += 1
@@ -64,10 +64,9 @@ struct EngineSpread: Hashable {
         return choice
     }
 
-    private func choose(
-        _ home: Int, _ streams: Int, _ limit: Int, _ mobility: EngineMobility, _ engines: EngineLoads
+    private func choice(
+        home: Int, streams: Int, isFull: Bool, mobility: EngineMobility, _ engines: EngineLoads
     ) -> Choice {
-        let isFull = openCount >= limit
         let mayRelieve = mobility == .free && streams == 1
         if hasRoom(home, streams) {
             guard mayRelieve, let lighter = relief(of: home, isFull: isFull, engines) else {
