@@ -2,7 +2,9 @@ import CurlEngine
 
 // The tasks that wait for an exchange, its engines and its place in the queue, its time, and its observers.
 
-extension ExchangeActor {
+extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
+    nonisolated var onEngineThread: any ExchangeEngineCalls { self }
+
     // MARK: The tasks that wait
 
     /// Starts the exchange and waits for the response with its complete body. Cancelling the task cancels the exchange.

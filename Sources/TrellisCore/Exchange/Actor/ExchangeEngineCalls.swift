@@ -21,7 +21,3 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func bandwidthIsGranted(by gate: BandwidthGate)
     func deliverNow()
 }
-
-extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
-    nonisolated var onEngineThread: any ExchangeEngineCalls { self }
-}
