@@ -1,6 +1,5 @@
 import CurlEngine
 import FoundationEssentials
-import Synchronization
 import Testing
 import TrellisTesting
 

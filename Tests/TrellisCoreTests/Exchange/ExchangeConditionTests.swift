@@ -160,7 +160,9 @@ struct ExchangeConditionTests {
         #expect(state.lastProgress == progress)
     }
 
-    @Test(arguments: [Facts.isPartOfCall, .isRegistered, .hasWaited, .isProbing, .isRoomPending, .isHeadJudged])
+    @Test(arguments: [
+        Facts.isPartOfCall, .isRegistered, .hasWaited, .isProbing, .isRoomPending, .isHeadJudged, .endsMeter,
+    ])
     func aFactIsTrueUntilItIsForgotten(_ fact: Facts) {
         var state = ExchangeState()
         #expect(!state.has(fact))

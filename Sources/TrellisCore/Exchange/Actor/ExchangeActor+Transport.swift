@@ -471,7 +471,8 @@ extension ExchangeActor {
 
     /// Sets the progress of the response's body to end with the exchange.
     func endDownloadMeterAtEnd() {
-        if state.isEnded { meters.download?.finish() } else { meters.ending = meters.download }
+        state.note(.endsMeter)
+        if state.isEnded { meters.download?.finish() }
     }
 
     /// Reports the size that the head announces to the meter, unless the response has no body.

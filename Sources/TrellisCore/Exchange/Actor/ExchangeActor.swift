@@ -256,7 +256,7 @@ actor ExchangeActor: EngineActor {
         work.pump = nil
         // The last bytes on the wire may have decoded to nothing. They are counted so that a meter that joins later gets the same total.
         measureDownload()
-        meters.ending?.finish()
+        if state.has(.endsMeter) { meters.download?.finish() }
         work.task = nil
         cancelContinueTimer()
         if flow != nil { leaveGates() }

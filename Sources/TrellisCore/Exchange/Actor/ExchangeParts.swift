@@ -42,8 +42,6 @@ struct ReceivedResponse {
 struct ExchangeMeters {
     var upload: ProgressBroadcaster?
     var download: ProgressBroadcaster?
-    /// The download meter, if it ends with the exchange.
-    var ending: ProgressBroadcaster?
     /// The number of bytes of the request's body that the transport has taken in this attempt.
     var sentBytes: Int64 = 0
     /// The number of bytes of the response's body that the download meter has counted.

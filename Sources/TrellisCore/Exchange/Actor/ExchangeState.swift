@@ -186,6 +186,8 @@ package struct ExchangeState: Hashable, Sendable {
 
         /// The readers have validated the head.
         package static let isHeadJudged = Facts(rawValue: 1 << 11)
+        /// The meter of the response's body ends with the exchange.
+        package static let endsMeter = Facts(rawValue: 1 << 12)
 
         // Conditions, which only the machine changes.
 
