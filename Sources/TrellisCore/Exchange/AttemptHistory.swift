@@ -11,7 +11,7 @@ package final class AttemptHistory: Sendable {
     let hasLeftOrigin: Bool
     /// The time limit of the complete call, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
-    /// The instant at which the exchange began to wait for its limits and its slot.
+    /// When the exchange began to wait for its limits and its slot.
     let start: EngineInstant
     /// The call's observer, which receives the events of the exchange; `nil` if there is none.
     let observer: CallObserver?
@@ -95,7 +95,7 @@ package final class AttemptHistory: Sendable {
     func tell(_ kind: consuming RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }
 
-/// The reasons for which a call continues after its first exchange, if it has no task of its own until then.
+/// Why a call continues after its first exchange, if it has no task of its own until then.
 struct DirectContinuation: Sendable {
     let hasRetriers: Bool
     /// The conditions of the call's reader; `nil` if the reader accepts any response.
@@ -110,7 +110,7 @@ protocol ListedCall: AnyObject, Sendable {
     var method: HTTPRequest.Method { get }
     /// The URL that the call was made with, completed by the session.
     var completeURL: String { get }
-    /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
+    /// The error of the cancellation, if the call was cancelled while it had neither an actor nor an exchange.
     var cancellation: (any Error)? { get }
 }
 

@@ -1,16 +1,15 @@
 import CurlEngine
 
-/// The time limits of an exchange, with the instants from which they are measured, as a value.
+/// The time limits of an exchange, with the instants where they begin, as a value.
 struct Deadlines: Sendable {
     let limits: TimeLimits
-    /// The instant at which the call was made; ``Timeouts/total`` is measured from here.
+    /// When the call was made; ``Timeouts/total`` is measured from here.
     let start: EngineInstant
-    /// The instant at which the attempt got its slot.
+    /// When the attempt got its slot.
     var attemptStart: EngineInstant { didSet { connectStart = attemptStart } }
-    /// The instant from which ``Timeouts/connect`` is measured: that of the slot, or of the end of a wait for a stream on a connection of
-    /// others.
+    /// When ``Timeouts/connect`` began: with the slot, or at the end of a wait for a stream on another request's connection.
     var connectStart: EngineInstant
-    /// The instant at which bytes last moved, as far as the exchange has observed, or at which the transfer was resumed.
+    /// When bytes last moved, as far as the exchange has observed, or when the transfer was resumed.
     var lastMove: EngineInstant
 
     init(limits: TimeLimits, start: EngineInstant) {
@@ -30,7 +29,7 @@ struct Deadlines: Sendable {
         return start.advanced(byNanoseconds: total) <= now
     }
 
-    /// A time limit and the instant at which it is reached.
+    /// A time limit, and when it is reached.
     struct Expiry: Hashable, Sendable {
         let timeout: TrellisError.Timeout
         let instant: EngineInstant
@@ -40,9 +39,9 @@ struct Deadlines: Sendable {
     ///
     /// - Parameters:
     ///   - progress: The progress of the attempt.
-    ///   - lastMove: The instant at which bytes last moved in either direction, or at which a pause ended.
-    ///   - lastSend: The instant at which the last bytes of the request were sent; `nil` while the request's body is not complete.
-    ///   - isHeld: Returns whether this side has paused the transfer, so that the peer is not considered idle.
+    ///   - lastMove: When bytes last moved in either direction, or a pause ended.
+    ///   - lastSend: When the last bytes of the request were sent; `nil` while the request's body is not complete.
+    ///   - isHeld: Whether this side has paused the transfer, so that the peer is not considered idle.
     func next(
         _ progress: ExchangeState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {

@@ -9,7 +9,7 @@ final class ExchangeEngine: Sendable {
     let executorReference: ExecutorReference
     /// The transport that performs the exchanges on the engine.
     let transport: any Transport
-    /// The record of the exchanges that began on the engine, with the calls to which they belong.
+    /// The record of the exchanges that began on the engine, and of their calls.
     let registry: any ExchangeRegistry
     /// The exchanges that began on the engine.
     let list: ExchangeList
@@ -69,9 +69,9 @@ protocol ExchangeRegistry: AnyObject, Sendable {
     /// Removes an exchange that has ended.
     ///
     /// - Parameters:
-    ///   - wasAdded: Returns whether the exchange was added.
-    ///   - isFollowed: Returns whether a call follows a redirect with which the exchange was answered.
+    ///   - wasAdded: Whether the exchange was added.
+    ///   - isFollowed: Whether a call follows the redirect of the exchange.
     func didEnd(_ exchange: ExchangeActor, wasAdded: Bool, isFollowed: Bool)
-    /// Records that no call follows the redirect with which the exchange was answered.
+    /// Records that no call follows the redirect of the exchange.
     func willNotFollow(_ exchange: ExchangeActor)
 }

@@ -52,11 +52,11 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let limits: TimeLimits
     /// The limit on the decoded body of the response.
     let maximumBodySize: ByteLimit
-    /// The instant at which the call was made.
+    /// When the call was made.
     let start: EngineInstant
     /// Whether the request belongs to a handle, whose time limits begin when the handle is started.
     let isDeferred: Bool
-    /// The time for which the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil` if it does not wait.
+    /// How long the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds, if it waits.
     let expectContinueTimeout: UInt64?
     /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a stream or a handle without steps.
     let history: AttemptHistory?

@@ -5,14 +5,14 @@ import Synchronization
 /// an override for code whose session they cannot replace.
 ///
 /// A request is in an override if it was made there, however late it is sent: a handle keeps the override of the task that has made it. The
-/// requests of an override have limits on connections of their own, with the numbers of their session, so that requests of other tests do
-/// not delay them, and addresses of names of their own.
+/// requests of an override share no connections and no addresses with others, so that requests of other tests do not delay them. Their
+/// limits have the numbers of their session.
 package final class TransportOverride: Sendable {
     /// The override of the current task; `nil` if there is none.
     @TaskLocal private static var ofTask: TransportOverride?
 
     /// Whether the process has had an override. Before the first one, a request costs one comparison. The flag stays set, because
-    /// a task may outlive the operation in which it was created.
+    /// a task may outlive the operation that created it.
     private static let isUsed = Atomic(false)
 
     /// The transport of the requests.
@@ -68,7 +68,7 @@ package final class TransportOverride: Sendable {
         }
     }
 
-    /// Returns the engine and the admission of an exchange that would otherwise use those of its session.
+    /// Returns the engine and the admission of an exchange that would otherwise use its session's.
     ///
     /// The admission has no engines: an exchange stays on its own, as in a session that has only one.
     @inline(never)

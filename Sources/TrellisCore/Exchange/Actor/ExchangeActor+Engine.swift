@@ -42,7 +42,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     /// The engine on which the exchange lives.
     nonisolated var home: ExchangeEngine { hasMoved ? newHome : first }
 
-    /// The engine to which the exchange has moved.
+    /// The engine that the exchange has moved to.
     @inline(never)
     private nonisolated var newHome: ExchangeEngine { marks.movedTo ?? first }
 
@@ -80,7 +80,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         first.executor.submit { [self] in first.registry.willNotFollow(self) }
     }
 
-    /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
+    /// Notifies the registry of the first engine that a call will follow the redirect of the exchange.
     func recordRedirect() {
         guard hasMoved else { return first.registry.willFollow(self) }
         first.executor.submit { [self] in first.registry.willFollow(self) }

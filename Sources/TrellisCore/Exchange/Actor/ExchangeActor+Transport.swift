@@ -142,7 +142,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         received.trust = try? ServerTrust(chain, host: prepared.wire.url.bareHost)
     }
 
-    /// Passes the connection on which the server has switched protocols to the reader of the response (RFC 9110, section 7.8). The exchange
+    /// Passes the connection to the reader of the response, because the server has switched protocols (RFC 9110, section 7.8). The exchange
     /// keeps its slot until the connection is closed.
     func switchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
         if turn.stage == .performing { return afterEffects { $0.switchProtocols(head, connection) } }
@@ -151,7 +151,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         receive(head, in: .first)
     }
 
-    /// Closes the connection on which the server has switched protocols, whose reader gets the error with which the exchange ends.
+    /// Closes the connection after a switch of protocols. Its reader gets the error of the exchange.
     func endConnection() {
         (work.task as? any ConnectionTransportTask)?.endConnection(with: failure ?? CancellationError())
     }
@@ -406,7 +406,7 @@ extension ExchangeActor {
 
     /// Whether all bytes that the source has provided are sent, and the source must provide more. During this wait the peer is
     /// not considered idle; its idle time starts afterwards. Once the peer has begun to respond, the limits apply even if the source must
-    /// provide more: an older libcurl does not detect the end of a connection on which sending is paused.
+    /// provide more: an older libcurl does not detect the end of a connection while sending is paused.
     var awaitsSource: Bool {
         received.head == nil && !state.isBodySent && state.expectation != .awaited && work.task?.awaitsBody == true
     }

@@ -31,7 +31,7 @@ actor ExchangeActor: EngineActor {
     var deadlines: Deadlines
     var received = ReceivedResponse()
     var body = ByteAccumulator()
-    /// The error with which the exchange ends, if it fails.
+    /// The error of the exchange, if it fails.
     private(set) var failure: (any Error)?
     var meters = ExchangeMeters()
     /// The bandwidth limits of the request, if any.

@@ -23,7 +23,7 @@ struct ExchangeMarks: ~Copyable, Sendable {
     /// the exchange reads it.
     var hasMoved: Bool { has(.hasMoved) }
 
-    /// The engine to which the exchange has moved, if any.
+    /// The engine that the exchange has moved to, if any.
     var movedTo: ExchangeEngine? { newHome.load() }
 
     /// Records that the exchange lives on another engine from now on. Called once, on the thread of the first engine, by an exchange that

@@ -7,7 +7,7 @@ import HTTPTypes
 struct ExchangeSlot {
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
     var originIndex: ConnectionAdmission.OriginIndex?
-    /// The engine on which the exchange has its slot; `nil` before it has one.
+    /// The engine of the slot; `nil` before the exchange has one.
     var engine: ExchangeEngine?
 }
 

@@ -24,7 +24,7 @@ extension AdmissionQueue {
         /// The turn of the origin; the origin with the lowest is next. Set when the origin begins to wait, and again after each of its
         /// turns.
         var turn: UInt64 = 0
-        /// The kind of room because of which the origin is in a heap.
+        /// The kind of room that the origin is in a heap for.
         var standing = Room.none
         /// The engines of the origin's connections, if the session has several engines.
         var spread = EngineSpread()

@@ -40,7 +40,7 @@ struct AdmissionQueue<ID: Hashable> {
     private var lastTurn: UInt64 = 0
     /// The origins that have waiting requests and room for a stream, ordered by their turns.
     private var wantingStreams = KeyedHeap<Int, UInt64>()
-    /// The origins that have waiting requests, and for which the limit per origin allows a connection, ordered by their turns.
+    /// The origins that have waiting requests, and may have another connection within the limit per origin, ordered by their turns.
     private var wantingConnections = KeyedHeap<Int, UInt64>()
 
     /// Returns the engine of a waiting request; `nil` if the session has one engine, and the origins' ``EngineSpread`` is not used.
@@ -140,7 +140,7 @@ struct AdmissionQueue<ID: Hashable> {
     /// Requests a slot.
     ///
     /// - Parameters:
-    ///   - mayShare: Returns whether the request can share a connection with others. If the origin has no connection yet, one request
+    ///   - mayShare: Whether the request can share a connection with others. If the origin has no connection yet, one request
     ///     connects first, so that a burst does not open a connection for each request.
     ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
     mutating func enter(
@@ -192,9 +192,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// Releases a slot. Returns the requests that get a slot as a result.
     ///
     /// - Parameters:
-    ///   - engine: The engine on which the request had the slot. Its next request comes first if the request at the front is on another
+    ///   - engine: The engine of the slot. Its next request comes first if the request at the front is on another
     ///     engine, so that requests seldom move. No request is overtaken by more requests than the origin has connections.
-    ///   - isShared: Returns whether several requests can share the connection; `nil` if that did not become known.
+    ///   - isShared: Whether several requests can share the connection; `nil` if that did not become known.
     mutating func release(_ id: ID, at originIndex: OriginIndex, on engine: Int = 0, isShared: Bool?) -> [ID] {
         let index = originIndex.value
         if let isShared {
@@ -214,7 +214,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// Grants slots to waiting requests after an origin has changed. Returns the requests that get one.
     ///
-    /// - Parameter engine: The engine on which a connection to the origin became idle; `nil` if none did.
+    /// - Parameter engine: The engine whose connection to the origin became idle, if any.
     private mutating func admitWaiting(after changed: Int, on engine: Int? = nil) -> [ID] {
         guard waitingCount > 0 else { return [] }
         stand(changed)
@@ -256,9 +256,9 @@ struct AdmissionQueue<ID: Hashable> {
         return own > 0 && other < own + 2
     }
 
-    /// Returns whether an origin waits a moment for a connection of its own, and leaves the idle connection of another origin to that one.
+    /// Returns whether an origin waits a moment for one of its connections, and leaves the idle connection of another origin to that one.
     /// At the total limit, the origin would close the connection, although the other one needs it again at once: the requests of several
-    /// engines do not end in the order in which they began.
+    /// engines do not end in the order of their beginnings.
     private mutating func mustHold(_ index: Int) -> Bool {
         guard engineOf != nil, held >= limits.total, let other = leastRecentlyIdle?.value else { return false }
         let origin = origins[index]

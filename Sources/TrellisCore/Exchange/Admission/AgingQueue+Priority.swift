@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// Queues of requests, in which a higher priority is a lower rank.
+/// Queues of requests. A higher priority is a lower rank.
 extension AgingQueue {
     /// Adds a member at the end of its priority. A member that waits already moves there.
     mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) { enter(id, rank: priority.rank) }
@@ -10,6 +10,6 @@ extension AgingQueue {
 }
 
 extension RequestPriority {
-    /// The rank among requests that wait, the lowest of which is first.
+    /// The rank among requests that wait. The lowest is first.
     var rank: Int { Int(Self.high.rawValue - rawValue) }
 }

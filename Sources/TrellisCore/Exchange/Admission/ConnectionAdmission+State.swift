@@ -9,9 +9,9 @@ extension ConnectionAdmission {
         var loads = EngineLoads(requests: [], activeCount: 1) { _ in false }
         /// The number of open connections on all engines, for all origins.
         private var openCount = 0
-        /// The instant at which origins no longer leave idle connections to others; `nil` if none does so.
+        /// When origins no longer leave idle connections to others; `nil` if none does so.
         private var holdEnd: EngineInstant?
-        /// The interval at which holds end. An exchange waits for one to two intervals at most.
+        /// The interval of the holds' ends. An exchange waits for one to two intervals at most.
         private static var holdTime: Duration { .milliseconds(5) }
 
         init(_ limits: ConnectionLimits) {

@@ -37,7 +37,7 @@ final class ConnectionAdmission: Sendable {
         /// The engine that closes an idle connection before the exchange may open its own, and the origin of that connection.
         var closing: (engine: ExchangeEngine, origin: String)?
 
-        /// Notifies the exchange, in an engine job of its own, because the caller that released the slot has not finished its own work.
+        /// Notifies the exchange in another job of its engine, because the caller that released the slot has not finished its work.
         func deliver() {
             let (exchange, engine, isProbing) = (exchange, engine, isProbing)
             guard let closing else {
@@ -108,7 +108,7 @@ final class ConnectionAdmission: Sendable {
         return (entry.originIndex, .coming)
     }
 
-    /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
+    /// Grants slots to the waiting exchanges that the first connection to their origin has room for.
     func didProbe(_ exchange: ExchangeActor, at originIndex: OriginIndex, isShared: Bool) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
             let applicants = state.queue.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
@@ -126,8 +126,8 @@ final class ConnectionAdmission: Sendable {
     /// Releases a slot of an exchange, and grants it to a waiting exchange.
     ///
     /// - Parameters:
-    ///   - engine: The engine on which the exchange had the slot.
-    ///   - isShared: Returns whether several requests can share the connection; `nil` if not known.
+    ///   - engine: The engine of the slot.
+    ///   - isShared: Whether several requests can share the connection; `nil` if not known.
     func release(_ exchange: ExchangeActor, at originIndex: OriginIndex, on engine: ExchangeEngine, isShared: Bool?) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
             if state.isSpread { state.release(at: originIndex, on: engine.index) }

@@ -47,10 +47,10 @@ struct EngineSpread: Hashable {
     /// Chooses the engine of a request that gets a slot, and counts the request there.
     ///
     /// - Parameters:
-    ///   - home: The engine on which the request is.
+    ///   - home: The engine of the request.
     ///   - streams: The number of requests that share a connection.
     ///   - limit: The maximum number of connections.
-    ///   - mobility: Returns whether the request can move to another engine.
+    ///   - mobility: Whether the request can move to another engine.
     ///   - engines: The engines of the session.
     mutating func take(
         home: Int, streams: Int, limit: Int, mobility: EngineMobility = .free, engines: EngineLoads
@@ -206,8 +206,8 @@ struct EngineLoads {
         requests[engine] > requests[other] && isBusy(engine) && !isBusy(other)
     }
 
-    /// Returns the engine that gets new requests in place of one that is busy: the one with least to do of those that have fewer requests
-    /// and are not busy; `nil` if there is none, or `engine` is not busy. The requests are not moved beyond an even number: the measurement
+    /// Returns the engine that gets the new requests of a busy one: the one with least to do among the engines that have fewer requests
+    /// and are not busy; `nil` if none is, or `engine` is not busy. The requests are not moved beyond an even number: the measurement
     /// is late, and they would all follow it from engine to engine.
     func relief(of engine: Int) -> Int? {
         guard isBusy(engine) else { return nil }

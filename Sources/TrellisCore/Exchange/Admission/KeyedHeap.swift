@@ -1,4 +1,4 @@
-/// A binary heap of members, each with a key, in which the member with the lowest key is first. The heap stores the place of each member,
+/// A binary heap of members, each with a key. The member with the lowest key is first. The heap stores the place of each member,
 /// so that adding, moving and removing a member cost O(log n).
 struct KeyedHeap<Member: Hashable, Key: Comparable> {
     private var nodes: [(key: Key, member: Member)] = []

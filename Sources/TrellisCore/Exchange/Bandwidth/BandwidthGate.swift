@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Transfers on all engines share the gate.
 ///
-/// Each engine on which a transfer waits has a timer for the next grant, because any of them may be stuck. The first timer to fire grants
+/// Each engine with a waiting transfer has a timer for the next grant, because any of them may be stuck. The first timer to fire grants
 /// to transfers on all engines.
 final class BandwidthGate: Sendable {
     private typealias Member = ObjectIdentifier
@@ -12,7 +12,7 @@ final class BandwidthGate: Sendable {
         let executor: EngineExecutor
         /// The transfers that wait for a grant.
         var waiting: Set<Member> = []
-        /// The deadline for which the timer is set, or is about to be set.
+        /// The deadline of the timer, which is set or about to be set.
         var deadline: EngineInstant?
         /// The timer, which only the thread of ``executor`` uses.
         var timer: EngineTimer?
@@ -55,7 +55,7 @@ final class BandwidthGate: Sendable {
         }
     }
 
-    /// Counts bytes that the transfer has moved. The result has the same meaning as that of ``join(_:at:)``.
+    /// Counts bytes that the transfer has moved. The result means the same as for ``join(_:at:)``.
     func spend(_ bytes: Int, by request: ExchangeActor, at now: EngineInstant) -> Bool {
         change { state in
             let isGranted = state.share.spend(bytes, by: ObjectIdentifier(request), at: now)
@@ -166,7 +166,7 @@ struct SessionBandwidth: Sendable {
         download = limits.download.map { BandwidthGate($0) }
     }
 
-    /// Returns the bandwidth limits that apply to a request, its own and those of its session; `nil` if there are none.
+    /// Returns the bandwidth limits of a request and of its session, if any.
     static func flow(of request: Request, in session: SessionBandwidth?) -> TransferBandwidth? {
         let own = SessionBandwidth(request.bandwidth)
         return TransferBandwidth(

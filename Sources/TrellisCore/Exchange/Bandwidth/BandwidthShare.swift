@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// A limit in bytes per second that is shared fairly between its members, as a value without a clock of its own.
+/// A limit in bytes per second that is shared fairly between its members, as a value without a clock.
 ///
 /// A member joins in order to move bytes, and may move them when it is granted a quantum, which is subtracted from the limit at that
 /// moment. Bytes beyond the quantum, which occur because bytes arrive in buffers, are subtracted too. Then the member waits for its next

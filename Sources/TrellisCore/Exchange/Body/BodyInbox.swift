@@ -7,11 +7,11 @@ import FoundationEssentials
 /// transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most ``highWater`` bytes, the chunk that is
 /// being read, and the bytes that libcurl has read already.
 final class BodyInbox: Sendable {
-    /// The number of waiting bytes at which the transfer is paused: 1 MiB.
+    /// The high-water mark: with so many waiting bytes, the transfer is paused. 1 MiB.
     static let highWater = 1 << 20
     /// The number of waiting bytes at or below which a paused transfer is resumed.
     private static let lowWater = highWater / 2
-    /// The number of bytes at which a waiting reader is woken at once. For fewer bytes, it is woken when the engine has no other work.
+    /// With so many bytes, a waiting reader is woken at once. For fewer bytes, it is woken when the engine has no other work.
     static let eagerWake = 512 << 10
 
     private struct State: ~Copyable {
@@ -25,7 +25,7 @@ final class BodyInbox: Sendable {
 
     /// The action that the engine thread must take after it has added bytes.
     struct Consequence {
-        /// The time at which to wake the reader through ``wake()``.
+        /// When to wake the reader through ``wake()``.
         var wake: Wake
         /// Whether the transfer must be paused.
         var mustPause: Bool
@@ -33,7 +33,7 @@ final class BodyInbox: Sendable {
         var isOutOfMemory: Bool
     }
 
-    /// The time at which to wake the reader: never, when the engine has no other work, or at once.
+    /// When to wake the reader: never, when the engine has no other work, or at once.
     enum Wake { case never, soon, now }
 
     private let state = Locked(State())
@@ -93,7 +93,7 @@ final class BodyInbox: Sendable {
         reader.resume(with: end.withoutValue)
     }
 
-    /// Stores the connection that the reader gets in place of a body. Returns `false` if the reader was cancelled.
+    /// Stores the connection that the reader gets instead of a body. Returns `false` if the reader was cancelled.
     func accept(_ connection: any DuplexConnection) -> Bool {
         state.withLock { state in
             guard !state.isAbandoned else { return false }
@@ -107,7 +107,7 @@ final class BodyInbox: Sendable {
 
     // MARK: Reader's side
 
-    /// The connection on which the server has switched protocols, in place of a body; `nil` if it has not.
+    /// The connection that the reader gets instead of a body, if the server has switched protocols.
     var connection: (any DuplexConnection)? { state.withLock { $0.connection } }
 
     /// Whether the body has ended, so that no more bytes arrive.
