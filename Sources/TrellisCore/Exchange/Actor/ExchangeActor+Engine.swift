@@ -206,7 +206,7 @@ extension ExchangeActor: EngineTimerTarget {
         if awaitsSource { deadlines.lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
-        if expiry.timeout == .connect, let start = (work.task as? any WaitingTransportTask)?.connectStart,
+        if expiry.timeout == .connect, let start = work.task?.activity?.connectStart,
             start > deadlines.connectStart
         {
             // The attempt has waited for a stream, which is no time of connecting. The timer is not moved at every such wait.
@@ -231,7 +231,7 @@ extension ExchangeActor: EngineTimerTarget {
         var error = TrellisError(.timedOut(timeout))
         error.detail = reasonForWaiting
         error.isUntried = timeout == .connect && prepared.limits.connect == 0
-        (work.task as? any WaitingTransportTask)?.didTimeOut(isIdle: timeout == .idle)
+        work.task?.didTimeOut(isIdle: timeout == .idle)
         fail(error)
     }
 
@@ -239,7 +239,7 @@ extension ExchangeActor: EngineTimerTarget {
     private var reasonForWaiting: String? {
         switch state.progress {
         case .queued: slot.originIndex.map { admission.reasonForWaiting(self, at: $0) }
-        case .connecting: (work.task as? any WaitingTransportTask)?.reasonForWaiting
+        case .connecting: work.task?.reasonForWaiting
         default: nil
         }
     }
@@ -277,9 +277,8 @@ extension ExchangeActor {
         case .head:
             guard let head = received.head else { return }
             // The transport may not have had the time to report it.
-            if state.mustReportSent, ObservedTransport.task(of: work.task)?.hasSentRequest ?? state.isBodySent {
-                tellSent()
-            }
+            let isSent = if let task = work.task, task.reportsSending { task.hasSentRequest } else { state.isBodySent }
+            if state.mustReportSent, isSent { tellSent() }
             observer.tell(.head(head), attempt: history.attempt)
         case .complete, .discardRest, .fail, .cancel:
             // An exchange that has only brought the certificates is not reported.
@@ -295,13 +294,13 @@ extension ExchangeActor {
 
     private func tellConnection(_ history: AttemptHistory, _ observer: CallObserver) {
         let task = work.task
-        if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
+        if task?.sharesConnection == true, let added = task?.connectionDetails.added {
             history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
         }
         observer.tellConnected(ConnectionInfo(task, for: prepared), attempt: history.attempt)
         state.note(.isSendingReported)
         state.forget(.wasSentReported)
-        if let task = ObservedTransport.task(of: task) {
+        if let task, task.reportsSending {
             task.reportSending()
         } else if prepared.streamedBody == nil {
             tellSent()
@@ -317,7 +316,7 @@ extension ExchangeActor {
 
     /// Tells the observers that the complete body was passed to a transport that does not report when it was sent.
     func bodyWasPassed() {
-        guard state.mustReportSent, !(work.task is any ObservedTransportTask) else { return }
+        guard state.mustReportSent, work.task?.reportsSending != true else { return }
         tellSent()
     }
 
@@ -332,7 +331,7 @@ extension ExchangeActor {
 
     /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
     func noteClosing() {
-        guard let task = ObservedTransport.task(of: work.task), !task.sharesConnection, var report = received.report,
+        guard let task = work.task, task.reportsSending, !task.sharesConnection, var report = received.report,
             !report.peerHost.isEmpty
         else { return }
         report.isConnectionKept = false

@@ -153,7 +153,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
 
     /// Closes the connection after a switch of protocols. Its reader gets the error of the exchange.
     func endConnection() {
-        (work.task as? any ConnectionTransportTask)?.endConnection(with: failure ?? CancellationError())
+        work.task?.endConnection(with: failure ?? CancellationError())
     }
 
     // MARK: The expectation of status 100 (RFC 9110, section 10.1.1)

@@ -274,9 +274,11 @@ actor ExchangeActor: EngineActor {
         deliver(outcome())
     }
 
-    /// Whether the call makes a further attempt, or follows a redirect.
+    /// Whether the call makes a further attempt, or follows a redirect. A call that may continue says so itself if it does not.
     private var isContinuedByCall: Bool {
-        prepared.history?.isContinued(after: failure, head: received.head, of: prepared) ?? false
+        guard let history = prepared.history else { return false }
+        return history.isContinued(after: failure, head: received.head, of: prepared)
+            || failure == nil && history.mayFailLater(after: received.head, of: prepared)
     }
 
     private func outcome() -> Result<Response, any Error> {
