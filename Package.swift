@@ -120,7 +120,8 @@ let package = Package(
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
         .target(name: "TrellisConfiguration", dependencies: ["TrellisCore"] + configuration, swiftSettings: settings),
         .testTarget(
-            name: "CurlEngineTests", dependencies: ["CurlEngine", "Trellis", "TrellisTesting"], swiftSettings: settings),
+            name: "CurlEngineTests", dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting"],
+            swiftSettings: settings),
         // What the tests of several targets need.
         .target(
             name: "TestSupport", dependencies: ["CurlEngine", "TrellisCore", "TrellisTesting"],
@@ -165,13 +166,14 @@ let package = Package(
                 observed("InMemoryTracing", "swift-distributed-tracing"),
             ] + observability, swiftSettings: settings),
         .testTarget(
-            name: "TrellisServiceTests", dependencies: ["Trellis", "TrellisService", "TrellisTesting"] + service,
+            name: "TrellisServiceTests", dependencies: ["TrellisCore", "TrellisService", "TrellisTesting"] + service,
             swiftSettings: settings),
         .testTarget(
-            name: "TrellisConfigurationTests", dependencies: ["Trellis", "TrellisConfiguration"] + configuration,
+            name: "TrellisConfigurationTests", dependencies: ["TrellisCore", "TrellisConfiguration"] + configuration,
             swiftSettings: settings),
         .testTarget(
-            name: "IntegrationTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting", "CacheWorker"],
+            name: "IntegrationTests",
+            dependencies: ["CacheWorker", "TestSupport", "Trellis", "TrellisTestTraits", "TrellisTesting"],
             swiftSettings: settings),
         // A process for tests that kill processes.
         .executableTarget(
@@ -181,6 +183,7 @@ let package = Package(
             ],
             path: "Tests/CacheWorker", swiftSettings: settings),
         .testTarget(name: "ConventionTests", swiftSettings: settings),
-        .testTarget(name: "SoakTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "SoakTests", dependencies: ["TestSupport", "Trellis", "TrellisTesting"], swiftSettings: settings),
     ]
 )

@@ -1,6 +1,7 @@
 import CurlEngine
 import Dispatch
 import FoundationEssentials
+import TestSupport
 import Testing
 import TrellisTesting
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

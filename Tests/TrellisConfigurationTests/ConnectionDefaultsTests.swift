@@ -1,7 +1,7 @@
 #if Configuration
 import Configuration
 import Testing
-import Trellis
+import TrellisCore
 import TrellisConfiguration
 
 /// Settings change the TLS, the proxy and the resolver of the defaults, and leave the values that they do not name.

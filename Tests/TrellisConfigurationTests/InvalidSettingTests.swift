@@ -1,7 +1,7 @@
 #if Configuration
 import Configuration
 import Testing
-import Trellis
+import TrellisCore
 import TrellisConfiguration
 
 /// Values that cannot be used: the error names the key and the reason.

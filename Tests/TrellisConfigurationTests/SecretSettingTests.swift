@@ -1,7 +1,7 @@
 #if Configuration
 import Configuration
 import Testing
-import Trellis
+import TrellisCore
 import TrellisConfiguration
 
 /// The secrets among the settings.

@@ -1,6 +1,6 @@
 #if Configuration
 import Configuration
-import Trellis
+import TrellisCore
 
 /// The value of a setting in a test, for each kind of provider.
 enum SettingValue: Sendable {

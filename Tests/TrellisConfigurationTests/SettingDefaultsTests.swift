@@ -1,7 +1,7 @@
 #if Configuration
 import Configuration
 import Testing
-import Trellis
+import TrellisCore
 import TrellisConfiguration
 
 /// Settings change the steps of the defaults, and leave the values that they do not name.

@@ -2,7 +2,7 @@
 import Configuration
 import Foundation
 import Testing
-import Trellis
+import TrellisCore
 import TrellisConfiguration
 
 /// Each setting, from each kind of provider.

@@ -1,7 +1,7 @@
 #if Service
 import Foundation
 import Testing
-import Trellis
+import TrellisCore
 import TrellisService
 import TrellisTesting
 

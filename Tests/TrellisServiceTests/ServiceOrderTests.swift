@@ -1,7 +1,7 @@
 #if Service
 import ServiceLifecycle
 import Testing
-import Trellis
+import TrellisCore
 import TrellisService
 import TrellisTesting
 

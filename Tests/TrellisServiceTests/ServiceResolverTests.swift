@@ -1,6 +1,6 @@
 #if Service
 import Testing
-import Trellis
+import TrellisCore
 import TrellisService
 import TrellisTesting
 

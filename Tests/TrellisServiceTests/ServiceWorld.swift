@@ -1,7 +1,7 @@
 #if Service
 import Logging
 import ServiceLifecycle
-import Trellis
+import TrellisCore
 import TrellisService
 import TrellisTesting
 

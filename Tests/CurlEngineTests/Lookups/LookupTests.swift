@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import Trellis
+import TrellisCore
 import TrellisTesting
 
 @testable import CurlEngine

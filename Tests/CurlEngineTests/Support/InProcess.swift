@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Testing
-import Trellis
+import TrellisCore
 import TrellisTesting
 
 @testable import CurlEngine

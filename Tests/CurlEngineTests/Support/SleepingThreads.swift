@@ -1,4 +1,5 @@
-import Trellis
+import TestSupport
+import TrellisCore
 
 /// The threads of the engines of this process, which sleep when there is nothing to do.
 ///

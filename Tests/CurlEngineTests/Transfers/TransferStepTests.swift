@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 @_spi(Transport) import TrellisTesting
 
 @testable import CurlEngine

@@ -1,6 +1,7 @@
 import CurlEngine
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import TrellisTesting
 

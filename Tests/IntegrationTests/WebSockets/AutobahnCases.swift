@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The cases of the Autobahn test suite that run.
 struct AutobahnCases {
