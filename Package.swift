@@ -33,6 +33,7 @@ let package = Package(
         .library(name: "TrellisDiagnostics", targets: ["TrellisDiagnostics"]),
         .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
+        .library(name: "TrellisNameServices", targets: ["TrellisNameServices"]),
         .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
@@ -81,6 +82,11 @@ let package = Package(
             name: "TrellisDownloads",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // The addresses of names from elsewhere than the system: DNS over HTTPS.
+        .target(
+            name: "TrellisNameServices",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // WebSockets (RFC 6455).
         .target(
             name: "TrellisWebSockets",
@@ -90,7 +96,8 @@ let package = Package(
         .target(
             name: "Trellis",
             dependencies: [
-                "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisWebSockets",
+                "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices",
+                "TrellisWebSockets",
             ],
             swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
@@ -118,7 +125,9 @@ let package = Package(
                 + observability,
             swiftSettings: settings),
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
-        .target(name: "TrellisConfiguration", dependencies: ["TrellisCore"] + configuration, swiftSettings: settings),
+        .target(
+            name: "TrellisConfiguration", dependencies: ["TrellisCore", "TrellisNameServices"] + configuration,
+            swiftSettings: settings),
         .testTarget(
             name: "CurlEngineTests", dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting"],
             swiftSettings: settings),
@@ -144,6 +153,9 @@ let package = Package(
             dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisEvents", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
+            name: "TrellisNameServicesTests", dependencies: ["CurlEngine", "TrellisCore", "TrellisNameServices"],
+            swiftSettings: settings),
+        .testTarget(
             name: "TrellisWebSocketsTests",
             dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting", "TrellisWebSockets"],
             swiftSettings: settings),
@@ -166,10 +178,12 @@ let package = Package(
                 observed("InMemoryTracing", "swift-distributed-tracing"),
             ] + observability, swiftSettings: settings),
         .testTarget(
-            name: "TrellisServiceTests", dependencies: ["TrellisCore", "TrellisService", "TrellisTesting"] + service,
+            name: "TrellisServiceTests",
+            dependencies: ["TrellisCore", "TrellisNameServices", "TrellisService", "TrellisTesting"] + service,
             swiftSettings: settings),
         .testTarget(
-            name: "TrellisConfigurationTests", dependencies: ["TrellisCore", "TrellisConfiguration"] + configuration,
+            name: "TrellisConfigurationTests",
+            dependencies: ["TrellisCore", "TrellisConfiguration", "TrellisNameServices"] + configuration,
             swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests",

@@ -3,4 +3,5 @@
 @_exported public import TrellisDiagnostics
 @_exported public import TrellisDownloads
 @_exported public import TrellisEvents
+@_exported public import TrellisNameServices
 @_exported public import TrellisWebSockets

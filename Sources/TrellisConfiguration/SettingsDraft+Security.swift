@@ -1,5 +1,6 @@
 #if Configuration
 import TrellisCore
+import TrellisNameServices
 
 /// The settings of TLS, proxies and names that belong together.
 extension SettingsDraft {
@@ -113,7 +114,7 @@ extension SettingsDraft {
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(url, method: method) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {
             var made = try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)
-            made.users = DNSOverHTTPS.Users()
+            made.users = ResolverUsers()
             return made
         }
     }

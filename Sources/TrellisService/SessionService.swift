@@ -61,9 +61,8 @@ public struct SessionService: Service {
         let logger = Self.currentLogger
         logger.debug("Session shuts down", metadata: ["trellis.shutdown.cause": "\(cause)"])
         await end(within: grace)
-        if let resolver = session.configuration.resolver as? DNSOverHTTPS, resolver.users?.leave(session) == true {
-            await resolver.shutdown()
-        }
+        let resolver = session.configuration.resolver as? any ServerResolver
+        if resolver?.users?.leave(session) == true { await resolver?.shutdown() }
         await session.configuration.cache?.close()
         logger.debug("Session has ended")
     }

@@ -30,7 +30,9 @@ struct ImportTests {
     }
 
     /// What a program can leave out beside the core.
-    static let features = ["TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisWebSockets"]
+    static let features = [
+        "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices", "TrellisWebSockets",
+    ]
 
     @Test(arguments: features)
     func aFeatureUsesTheCoreAlone(_ feature: String) {

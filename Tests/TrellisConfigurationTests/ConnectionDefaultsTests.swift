@@ -3,6 +3,7 @@ import Configuration
 import Testing
 import TrellisCore
 import TrellisConfiguration
+import TrellisNameServices
 
 /// Settings change the TLS, the proxy and the resolver of the defaults, and leave the values that they do not name.
 struct ConnectionDefaultsTests {

@@ -1,5 +1,6 @@
 #if Configuration
 import Foundation
+import TrellisNameServices
 
 @testable import TrellisCore
 

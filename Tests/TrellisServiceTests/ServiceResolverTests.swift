@@ -1,6 +1,7 @@
 #if Service
 import Testing
 import TrellisCore
+import TrellisNameServices
 import TrellisService
 import TrellisTesting
 
@@ -10,7 +11,7 @@ struct ServiceResolverTests {
     @Test(arguments: [true, false]) func theServiceEndsAResolverThatNobodyElseKnows(isItsOwn: Bool) async throws {
         // Nothing listens on this port.
         var resolver = try DNSOverHTTPS("http://127.0.0.1:1/dns-query")
-        if isItsOwn { resolver.users = DNSOverHTTPS.Users() }
+        if isItsOwn { resolver.users = ResolverUsers() }
         var configuration = SessionConfiguration()
         configuration.resolver = resolver
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("done") })
@@ -26,7 +27,7 @@ struct ServiceResolverTests {
 
     @Test(arguments: [true, false]) func theServiceOfTheLastSessionEndsTheirResolver(isDropped: Bool) async throws {
         var resolver = try DNSOverHTTPS("http://127.0.0.1:1/dns-query")
-        resolver.users = DNSOverHTTPS.Users()
+        resolver.users = ResolverUsers()
         var configuration = SessionConfiguration()
         configuration.resolver = resolver
         let transport = MockTransport { _ in .text("done") }

@@ -23,7 +23,7 @@ extension Request {
     }
 
     /// Whether the request may be sent twice although its method is not idempotent, because its meaning is known.
-    var isRepeatable: Bool {
+    package var isRepeatable: Bool {
         get { extras?.extras.isRepeatable ?? false }
         set { changeExtras { $0.isRepeatable = newValue } }
     }

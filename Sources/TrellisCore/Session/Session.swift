@@ -91,7 +91,7 @@ public final class Session: Sendable {
     }
 
     /// The sessions that share the resolver, if it ends with the last one.
-    private var resolverUsers: DNSOverHTTPS.Users? { (configuration.resolver as? DNSOverHTTPS)?.users }
+    private var resolverUsers: ResolverUsers? { (configuration.resolver as? any ServerResolver)?.users }
 
     deinit {
         _ = resolverUsers?.leave(self)

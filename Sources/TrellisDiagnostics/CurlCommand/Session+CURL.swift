@@ -44,7 +44,7 @@ extension Session {
     /// The options of curl for the resolver.
     private func resolverSettings(revealsSecrets: Bool) -> CURLSettings {
         var settings = CURLSettings()
-        if let resolver = configuration.resolver as? DNSOverHTTPS {
+        if let resolver = configuration.resolver as? any ServerResolver {
             settings.add("--doh-url", revealsSecrets ? resolver.url : URLRedaction.redact(resolver.url))
         } else if configuration.resolver != nil {
             settings.remarks.append("curl does not have the session's resolver")

@@ -47,17 +47,6 @@ struct ConfigurationDescriptionTests {
         #expect("\(configuration)".contains("baseURL: not a URL"))
     }
 
-    /// The URL of a server of DNS over HTTPS may have credentials.
-    @Test func aResolverIsShownWithoutItsSecrets() throws {
-        let resolver = try DNSOverHTTPS("https://ada:\(Self.secret)@dns.example/dns-query?token=\(Self.secret)")
-        var configuration = SessionConfiguration()
-        configuration.resolver = resolver
-        for text in Self.texts(of: resolver) + Self.texts(of: configuration) {
-            #expect(text.contains("DNSOverHTTPS(https://dns.example/dns-query?token=REDACTED)"))
-            #expect(!text.contains(Self.secret))
-        }
-    }
-
     /// The numbers from which the idempotency keys of all calls follow.
     @Test func aRetryPolicyDoesNotShowTheSecretOfItsKeys() {
         for text in Self.texts(of: RetryPolicy()) {

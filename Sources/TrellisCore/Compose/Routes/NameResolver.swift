@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 
 /// A source of the addresses of names, instead of the system's: a directory of services, DNS over HTTPS (``DNSOverHTTPS``), a stub.
 ///
@@ -41,7 +41,7 @@ public struct ResolvedAddresses: Sendable, Hashable {
     public var addresses: [String] { literals.map(\.description) }
     /// The time for which the addresses may be used, at most one day; zero if only for the requests that wait for them.
     public let timeToLive: Duration
-    let literals: [IPAddress]
+    package let literals: [IPAddress]
 
     /// Creates the result of a lookup.
     ///
@@ -56,7 +56,7 @@ public struct ResolvedAddresses: Sendable, Hashable {
         self.init(literals: literals, timeToLive: timeToLive)
     }
 
-    init(literals: [IPAddress], timeToLive: Duration) {
+    package init(literals: [IPAddress], timeToLive: Duration) {
         self.literals = literals
         self.timeToLive = min(max(timeToLive, .zero), Self.longestTimeToLive)
     }

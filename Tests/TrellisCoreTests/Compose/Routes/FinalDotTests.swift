@@ -31,11 +31,6 @@ struct FinalDotTests {
         #expect(HSTSHost(name: name)?.name == Self.names[0])
     }
 
-    @Test func dnsHasOneName() {
-        #expect(DNSName("api.example.com.") == DNSName("api.example.com"))
-        #expect(DNSName("api.example.com..") == nil && DNSName(".") == nil)
-    }
-
     @Test func theyAreTwoOrigins() throws {
         let origins = try Self.names.map { URLOrigin(try WireURL(parsing: "https://\($0)/")) }
         #expect(origins[0] != origins[1] && origins[1].host == "api.example.com.")

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The types of DNS records that have addresses.
 enum DNSRecordType: UInt16 {

@@ -2,6 +2,7 @@ import CurlEngine
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisNameServices
 
 /// Questions and responses of DNS, including malformed ones.
 struct DNSMessageTests {
@@ -279,5 +280,23 @@ struct DNSMessageTests {
         #expect(try DNSOverHTTPS("https://dns.example/q{?dns}").url == "https://dns.example/q")
         #expect(try DNSOverHTTPS("http://127.0.0.1:1/q").url == "http://127.0.0.1:1/q")
         #expect(throws: TrellisError.self) { try DNSOverHTTPS("https://dns.example/", bootstrap: ["dns.example"]) }
+    }
+
+    @Test func aDotAtTheEndOfANameSaysNothing() {
+        #expect(DNSName("api.example.com.") == DNSName("api.example.com"))
+        #expect(DNSName("api.example.com..") == nil && DNSName(".") == nil)
+    }
+
+    /// The URL of a server may have credentials.
+    @Test func aResolverIsShownWithoutItsSecrets() throws {
+        let resolver = try DNSOverHTTPS("https://ada:hush@dns.example/dns-query?token=hush")
+        var configuration = SessionConfiguration()
+        configuration.resolver = resolver
+        var dumped = ""
+        dump(resolver, to: &dumped)
+        for text in ["\(resolver)", String(reflecting: resolver), dumped, "\(configuration)"] {
+            #expect(text.contains("DNSOverHTTPS(https://dns.example/dns-query?token=REDACTED)"))
+            #expect(!text.contains("hush"))
+        }
     }
 }

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+public import TrellisCore
 
 /// A resolver that asks a server by DNS over HTTPS (RFC 8484).
 ///
@@ -36,8 +37,7 @@ public struct DNSOverHTTPS: NameResolver {
     public let url: String
     /// The method of the requests.
     public let method: Method
-    /// The sessions that use the resolver, if only sessions know it: the service of the last one ends it. `nil` if its maker ends it.
-    package var users: Users?
+    package var users: ResolverUsers?
     private let session: Session
     /// The settings of the resolver's own session.
     package var configuration: SessionConfiguration { session.configuration }
@@ -63,10 +63,10 @@ public struct DNSOverHTTPS: NameResolver {
             wire = try WireURL(parsing: text)
         } catch {
             throw TrellisError(
-                .invalidURL("it is not that of a DNS server: it is not an absolute https URL"), url: text)
+                .invalidRequest(.url("it is not that of a DNS server: it is not an absolute https URL")), url: text)
         }
         guard wire.isSecure || URLOrigin(wire).isLoopback else {
-            throw TrellisError(.invalidURL("it is not that of a DNS server: it is not https"), url: text)
+            throw TrellisError(.invalidRequest(.url("it is not that of a DNS server: it is not https")), url: text)
         }
         var configuration = configuration
         configuration.resolver = nil
@@ -84,24 +84,6 @@ public struct DNSOverHTTPS: NameResolver {
         self.url = text
         self.method = method
         session = Session(configuration: configuration)
-    }
-
-    /// The sessions that use a resolver.
-    package final class Users: Sendable {
-        private let sessions = Locked<Set<ObjectIdentifier>>([])
-
-        /// Creates an empty list.
-        package init() {}
-
-        func enter(_ session: Session) { sessions.withLock { _ = $0.insert(ObjectIdentifier(session)) } }
-
-        /// Removes a session. Returns whether no session is left.
-        package func leave(_ session: Session) -> Bool {
-            sessions.withLock { sessions in
-                sessions.remove(ObjectIdentifier(session))
-                return sessions.isEmpty
-            }
-        }
     }
 
     /// Ends the resolver's own session: closes its connections, and waits until its threads have ended. Sessions may share a resolver, so
@@ -224,6 +206,8 @@ public struct DNSOverHTTPS: NameResolver {
         return ResolvedAddresses(literals: answer.addresses, timeToLive: .seconds(rest))
     }
 }
+
+extension DNSOverHTTPS: ServerResolver {}
 
 extension DNSOverHTTPS: RedactedDescription {
     /// The URL of the server, without secrets.
