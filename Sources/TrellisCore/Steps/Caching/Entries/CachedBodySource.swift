@@ -7,21 +7,17 @@ final class CachedBodySource: ChunkSource {
     private static let pieceSize: Int64 = 256 << 10
 
     private let body: any CachedBody
-    private let coded: CodedBody?
     private let response: Response
     /// The observer of the call; `nil` if there is none.
     private let callObserver: CallObserver?
-    private let limit: ByteLimit
     /// Is called when the body cannot be read.
     private let onFailure: @Sendable () async -> Void
-    private let turn = ReaderTurn()
+    private let reader: DecodingReader
     private let state: Locked<State>
 
     private struct State {
         /// The bytes that have not been read; `nil` after a cancellation.
         var rest: Range<Int64>?
-        /// The number of bytes that the reader has received.
-        var count = 0
         /// Whether the reader has reached the end of the body. A cancellation is no failure from then on.
         var hasEnded = false
     }
@@ -34,9 +30,9 @@ final class CachedBodySource: ChunkSource {
         observer: CallObserver?, limit: ByteLimit,
         onFailure: @escaping @Sendable () async -> Void
     ) {
-        (self.body, self.coded, self.response) = (body, coded, response)
-        callObserver = observer
-        (self.limit, self.onFailure) = (limit, onFailure)
+        (self.body, self.response, callObserver) = (body, response, observer)
+        self.onFailure = onFailure
+        reader = DecodingReader(coded, limit: limit)
         state = Locked(State(rest: range))
     }
 
@@ -44,31 +40,19 @@ final class CachedBodySource: ChunkSource {
     var metrics: Metrics? { get async { response.metrics } }
 
     func next() async throws -> Data? {
-        try turn.begin()
-        defer { turn.end() }
-        guard let piece = try await piece() else { return nil }
-        let count = state.withLock { state in
-            state.count += piece.count
-            return state.count
-        }
-        guard !limit.isExceeded(by: count) else { throw TrellisError.bodyTooLarge(limit) }
+        try reader.begin()
+        defer { reader.end() }
+        try Task.checkCancellation()
+        let piece = try await reader.piece { try await chunk() }
+        if piece == nil { state.withLock { $0.hasEnded = true } }
         return piece
     }
 
-    private func piece() async throws -> Data? {
-        while true {
-            try Task.checkCancellation()
-            if let piece = try coded?.next() { return piece }
-            let range = try nextRange()
-            guard !range.isEmpty else {
-                try coded?.finish()
-                state.withLock { $0.hasEnded = true }
-                return nil
-            }
-            let bytes = try await bytes(in: range)
-            guard let coded else { return bytes }
-            if let piece = try coded.decode(bytes) { return piece }
-        }
+    /// Returns the next bytes, as they are stored; `nil` at the end.
+    private func chunk() async throws -> Data? {
+        try Task.checkCancellation()
+        let range = try nextRange()
+        return range.isEmpty ? nil : try await bytes(in: range)
     }
 
     private func nextRange() throws -> Range<Int64> {
@@ -100,30 +84,5 @@ final class CachedBodySource: ChunkSource {
         state.withLock { state in
             if !state.hasEnded { state.rest = nil }
         }
-    }
-}
-
-/// The turn of the one reader of a body.
-final class ReaderTurn: Sendable {
-    private let isTaken = Locked(false)
-
-    /// Takes the turn.
-    ///
-    /// - Throws: ``TrellisError`` if another task has it.
-    func begin() throws {
-        let isFree = isTaken.withLock { isTaken in
-            defer { isTaken = true }
-            return !isTaken
-        }
-        guard isFree else { throw TrellisError.secondReader }
-    }
-
-    func end() { isTaken.withLock { $0 = false } }
-}
-
-extension TrellisError {
-    /// Returns the error of a body with more bytes than the caller accepts.
-    static func bodyTooLarge(_ limit: ByteLimit) -> TrellisError {
-        TrellisError(.invalidResponse(.bodyTooLarge(limit: limit.bytes)), phase: .receiving)
     }
 }

@@ -7,19 +7,15 @@ final class StoringSource: WrappingSource {
     let token: TransferToken
     /// The entry that is being stored; `nil` if the response is not.
     private let recording: CacheRecording?
-    private let coded: CodedBody?
-    private let limit: ByteLimit
     private let status: CacheStatus
-    private let turn = ReaderTurn()
-    /// The number of bytes that the reader has received.
-    private let count = Locked(0)
+    private let reader: DecodingReader
 
     /// - Parameter limit: The limit on the number of bytes that the reader gets.
     init(
         _ token: TransferToken, _ recording: CacheRecording?, coded: CodedBody?, limit: ByteLimit, status: CacheStatus
     ) {
-        (self.token, self.recording, self.coded) = (token, recording, coded)
-        (self.limit, self.status) = (limit, status)
+        (self.token, self.recording, self.status) = (token, recording, status)
+        reader = DecodingReader(coded, limit: limit)
     }
 
     var metrics: Metrics? {
@@ -47,15 +43,12 @@ final class StoringSource: WrappingSource {
     func waitForCommit() async { await recording?.waitForCommit() }
 
     func next() async throws -> Data? {
-        try turn.begin()
-        defer { turn.end() }
+        try reader.begin()
+        defer { reader.end() }
         do {
-            guard let piece = try await piece() else { return nil }
-            let count = count.withLock { count in
-                count += piece.count
-                return count
-            }
-            guard !limit.isExceeded(by: count) else { throw TrellisError.bodyTooLarge(limit) }
+            let piece = try await reader.piece { try await chunk() }
+            // A body whose content coding is not complete is not stored.
+            if piece == nil { await recording?.commit() }
             return piece
         } catch {
             recording?.discard()
@@ -63,20 +56,6 @@ final class StoringSource: WrappingSource {
             recording?.release(Task.isCancelled ? .left : .notStored)
             token.source.cancel(explicitly: false)
             throw error
-        }
-    }
-
-    private func piece() async throws -> Data? {
-        while true {
-            if let piece = try coded?.next() { return piece }
-            guard let chunk = try await chunk() else {
-                // A body whose content coding is not complete is not stored.
-                try coded?.finish()
-                await recording?.commit()
-                return nil
-            }
-            guard let coded else { return chunk }
-            if let piece = try coded.decode(chunk) { return piece }
         }
     }
 
