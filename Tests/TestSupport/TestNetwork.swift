@@ -10,18 +10,6 @@ package final class TestNetwork: NetworkStatusSource {
         var lastNumber = 0
     }
 
-    private struct Observation: NetworkStatusObservation {
-        let network: TestNetwork
-        let number: Int
-
-        func end() {
-            network.state.withLock { state in
-                state.observers[number] = nil
-                state.uplinkObservers[number] = nil
-            }
-        }
-    }
-
     private let state: Locked<State>
 
     package init(_ status: NetworkReachability.Status = .reachable(.ethernetOrWiFi)) {
@@ -50,13 +38,22 @@ package final class TestNetwork: NetworkStatusSource {
         for observer in state.withLock({ Array($0.uplinkObservers.values) }) { observer() }
     }
 
-    package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
+    package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> NetworkObservation {
         let number = state.withLock { state in
             state.lastNumber += 1
             state.uplinkObservers[state.lastNumber] = body
             return state.lastNumber
         }
-        return Observation(network: self, number: number)
+        return observation(number)
+    }
+
+    private func observation(_ number: Int) -> NetworkObservation {
+        NetworkObservation { [state] in
+            state.withLock { state in
+                state.observers[number] = nil
+                state.uplinkObservers[number] = nil
+            }
+        }
     }
 
     /// Waits until there is this number of observers.
@@ -69,13 +66,13 @@ package final class TestNetwork: NetworkStatusSource {
 
     package func observe(
         _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
-    ) -> any NetworkStatusObservation {
+    ) -> NetworkObservation {
         let (number, status) = state.withLock { state in
             state.lastNumber += 1
             state.observers[state.lastNumber] = body
             return (state.lastNumber, state.status)
         }
         body(status)
-        return Observation(network: self, number: number)
+        return observation(number)
     }
 }

@@ -78,10 +78,10 @@ package final class NetworkMonitor: Sendable {
         }
         // Without a thread there is nothing to report.
         if mustStart, !startThread(self) { giveUp() }
-        return NetworkObservation(monitor: self, number: number)
+        return NetworkObservation { [self] in end(number) }
     }
 
-    fileprivate func end(_ number: Int) {
+    private func end(_ number: Int) {
         state.withLock { state in
             state.observers[number] = nil
             if let bell = state.bell, state.observers.isEmpty { Poller.signal(bell) }
@@ -175,13 +175,13 @@ package final class NetworkMonitor: Sendable {
 
 /// An observation of the network, which ends with the last reference to it.
 package final class NetworkObservation: Sendable {
-    private let monitor: NetworkMonitor
-    private let number: Int
+    private let onEnd: @Sendable () -> Void
 
-    fileprivate init(monitor: NetworkMonitor, number: Int) { (self.monitor, self.number) = (monitor, number) }
+    /// - Parameter onEnd: Ends the observation. May be called several times.
+    package init(onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
 
-    deinit { monitor.end(number) }
+    deinit { onEnd() }
 
     /// Ends the observation. A call that has begun still comes to its end.
-    package func end() { monitor.end(number) }
+    package func end() { onEnd() }
 }

@@ -33,7 +33,7 @@ public final class Session: Sendable {
     /// The bandwidth limits that all transfers share; `nil` if the configuration has none.
     private let flow: SessionBandwidth?
     /// The observation of the machine's network; `nil` if nothing depends on it.
-    private let network: (any NetworkStatusObservation)?
+    private let network: NetworkObservation?
 
     /// Creates a session.
     ///

@@ -159,12 +159,12 @@ private struct AwaitedNetwork: NetworkStatusSource {
 
     func observe(
         _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
-    ) -> any NetworkStatusObservation {
+    ) -> NetworkObservation {
         defer { isAwaited.open() }
         return monitor.observe(body)
     }
 
-    func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
+    func observeUplinks(_ body: @escaping @Sendable () -> Void) -> NetworkObservation {
         monitor.observeUplinks(body)
     }
 }

@@ -112,7 +112,7 @@ extension SessionConfiguration {
     /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, results of a
     /// script that chooses proxies, and failures of proxies. Returns `nil` if the session has nothing of the kind, because an observation
     /// costs a thread and a socket of the process.
-    func observeNetwork(_ routes: RouteTable) -> (any NetworkStatusObservation)? {
+    func observeNetwork(_ routes: RouteTable) -> NetworkObservation? {
         let store = alternativeServices
         guard followsNetworkChanges, store != nil || routes.dependsOnNetwork else { return nil }
         return reachability.source.observeUplinks { [weak routes] in

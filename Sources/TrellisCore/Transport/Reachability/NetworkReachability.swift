@@ -85,18 +85,10 @@ package protocol NetworkStatusSource: Sendable {
     /// Calls `body` with the status now and after changes, until the observation ends. The calls come one after the other.
     func observe(
         _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
-    ) -> any NetworkStatusObservation
+    ) -> NetworkObservation
     /// Calls `body` after each change of the ways to other networks, until the observation ends.
-    func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation
+    func observeUplinks(_ body: @escaping @Sendable () -> Void) -> NetworkObservation
 }
-
-/// An observation of statuses or changes. It ends with the last reference to it.
-package protocol NetworkStatusObservation: Sendable {
-    /// Ends the observation.
-    func end()
-}
-
-extension NetworkObservation: NetworkStatusObservation {}
 
 extension NetworkMonitor: NetworkStatusSource {
     /// The status at this moment.
@@ -105,13 +97,13 @@ extension NetworkMonitor: NetworkStatusSource {
     /// Calls `body` with the status now and after changes of the network, also of those after which the status is the same.
     package func observe(
         _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
-    ) -> any NetworkStatusObservation {
-        observe { state in body(NetworkReachability.Status(state)) } as NetworkObservation
+    ) -> NetworkObservation {
+        observe { (state: NetworkState?) in body(NetworkReachability.Status(state)) }
     }
 
     /// Calls `body` after each change of the ways to other networks: of the default routes, and of the machine's addresses on their links.
     /// Other links, such as containers', can change without a call.
-    package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
+    package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> NetworkObservation {
         let last = Locked<Set<NetworkState.Uplink>?>(nil)
         return observe { (state: NetworkState?) in
             guard let uplinks = state?.uplinks else { return }
@@ -120,7 +112,7 @@ extension NetworkMonitor: NetworkStatusSource {
                 return last != nil && last != uplinks
             }
             if isNew { body() }
-        } as NetworkObservation
+        }
     }
 }
 
