@@ -129,7 +129,7 @@ trap 'exit 130' INT TERM HUP
 # The tests that open no socket and run no other program, except these suites of TrellisTests.
 pure='^(ConventionTests|TrellisTests|TrellisConfigurationTests)\.'
 impure='^TrellisTests\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|'
-impure+='DirectCallStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
+impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
 impure+='ShellQuoting|StreamValidation|StuckEngine|StuckProbe)Tests/'
 # Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that
 # wait from being resumed. Several processes run side by side. The soaks count descriptors, and so need a process of their own anyway.

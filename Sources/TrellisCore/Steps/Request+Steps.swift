@@ -74,8 +74,8 @@ final class AttachedSteps: RequestAttachment {
 
     /// The adapters of ``steps``.
     let adapters: [Adapting]
-    /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
-    let direct: DirectSteps?
+    /// The steps that answer without waiting.
+    let immediate: ImmediateSteps
     /// Whether a retry policy is asked about failures before the first byte of a streamed body.
     let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
@@ -100,7 +100,7 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         adapters = steps.adapters.map { Adapting($0) }
-        direct = DirectSteps(steps, adapters)
+        immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 
@@ -120,7 +120,7 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
         adapters = session.adapters + request.adapters
-        direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps, adapters)
+        immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 

@@ -32,23 +32,10 @@ extension ExchangeActor {
     nonisolated var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
 
     /// Notifies the registry of the first engine that the exchange has ended.
-    func recordEnd(isFollowed: Bool) {
+    func recordEnd() {
         let wasAdded = isRegistered
-        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
-        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
-    }
-
-    /// Notifies the registry of the first engine that nothing waits for the response of the exchange any more, and that no call follows its
-    /// redirect. May be called on any thread.
-    @inline(never)
-    nonisolated func recordAbandonment() {
-        first.executor.submit { [self] in first.registry.willNotFollow(self) }
-    }
-
-    /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
-    func recordRedirect() {
-        guard hasMoved else { return first.registry.willFollow(self) }
-        first.executor.submit { [self] in first.registry.willFollow(self) }
+        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded) }
+        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded) }
     }
 
     // MARK: The list
@@ -81,15 +68,14 @@ extension ExchangeActor {
 
     /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
     private func register() -> Bool {
-        let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
-        guard first.registry.add(self, isPartOfCall: isPartOfCall || adaptedCall != nil) else {
+        guard first.registry.add(self, isPartOfCall: isPartOfCall) else {
             // Submitted, because the exchange is still handling the event that led here.
             submit { $0.cancel(TrellisError.sessionIsShutDown) }
             return false
         }
         isRegistered = true
         if listPosition < 0 { _ = first.list.add(self, from: nil) }
-        guard let error = adaptedCall?.cancellation else { return true }
+        guard hasHistory, let error = prepared.history?.listedCall?.cancellation else { return true }
         submit { $0.cancel(error) }
         return false
     }

@@ -10,11 +10,6 @@ extension ExchangeActor {
             redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut, to: prepared.answered)
     }
 
-    /// Whether the call makes a further attempt, or follows a redirect.
-    var isContinuedByCall: Bool {
-        prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
-    }
-
     var finalMetrics: Metrics { metrics(report) }
 
     func metrics(_ report: consuming TransportReport?) -> Metrics {

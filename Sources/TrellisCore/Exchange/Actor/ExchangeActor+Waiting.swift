@@ -46,14 +46,14 @@ extension ExchangeActor {
         if let result = headToDeliver, let reply = whenHead {
             whenHead = nil
             headToDeliver = nil
-            if first.list.takeHead(of: self) { reply.resume(with: result) } else { recordAbandonment() }
+            if first.list.takeHead(of: self) { reply.resume(with: result) }
             if state.isEnded { first.list.remove(self) }
         }
         guard let collected, let reply = whenCollected else { return }
         whenCollected = nil
         let others = whenCollectedToo
         whenCollectedToo = nil
-        guard first.list.remove(self) else { return recordAbandonment() }
+        guard first.list.remove(self) else { return }
         reply.resume(with: collected)
         if let others { for reply in others { reply.resume(with: collected) } }
     }

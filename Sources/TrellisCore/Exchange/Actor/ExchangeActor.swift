@@ -287,15 +287,10 @@ actor ExchangeActor: EngineActor {
             self.timer = nil
         }
         hasEnded.store(true, ordering: .releasing)
-        let isContinued = hasHistory && isContinuedByCall
-        if isContinued { recordRedirect() }
         if whenCollected == nil, whenHead == nil { first.list.remove(self) }
-        recordEnd(isFollowed: failure == nil || isFollowed || isContinued)
+        recordEnd()
         deliver(outcome())
     }
-
-    /// Whether a redirect is followed although its body has failed: the head of a streamed response was delivered.
-    private var isFollowed: Bool { if case .stream = sink { head != nil } else { false } }
 
     private func outcome() -> Result<Response, any Error> {
         guard let failure else { return .success(response(metrics: finalMetrics)) }
@@ -347,7 +342,6 @@ actor ExchangeActor: EngineActor {
         if downloadMeter != nil { expectDownload() }
         // Some transports do not report that they are connected.
         if isProbing { reportConnection(isShared: usedSharedConnection ?? false) }
-        if !hasHistory, head.status.isRedirect, !isPartOfCall { recordRedirect() }
         readers?.didReceive(head)
         handle(.head)
     }

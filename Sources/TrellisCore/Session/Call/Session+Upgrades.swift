@@ -15,9 +15,9 @@ extension Session {
         await configuration.alternativeServices?.load()
     }
 
-    /// Returns whether a request may be a direct call: no file must be read, no alternative service is tried before the origin, and the
-    /// request goes to the origin that the credentials are meant for.
-    func mayBeDirect(_ request: Request) -> Bool {
+    /// Returns whether a request may be sent without an actor: no file must be read, no alternative service is tried before the origin, and
+    /// the request goes to the origin that the credentials are meant for.
+    func mayBeSentAtOnce(_ request: Request) -> Bool {
         guard !request.hasLeftOrigin else { return false }
         guard configuration.hasUpgrades else { return true }
         guard !mustPrepareUpgrades else { return false }

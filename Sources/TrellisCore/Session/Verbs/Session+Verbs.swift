@@ -203,7 +203,7 @@ extension Session {
     ) -> DataRequest {
         DataRequest(
             Result {
-                try deferredRequest(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+                deferredRequest(try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
             }, session: self)
     }
 
@@ -226,8 +226,9 @@ extension Session {
         StreamRequest(
             RequestHandle(
                 Result {
-                    try deferredRequest(
-                        request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), delivery: .stream)
+                    deferredRequest(
+                        try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+                        delivery: .stream)
                 }, session: self))
     }
 }

@@ -20,7 +20,7 @@ extension Call {
 
     /// Records an exchange that has ended, if the call has a handle that shows exchanges.
     func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
-        record.withLock { record in
+        existingRecord?.withLock { record in
             let recent = record.exchanges?.suffix(Self.recentExchanges)
             guard recent?.contains(where: { $0.prepared === prepared }) == false else { return }
             if record.exchanges?.count == Self.maximumExchanges {
@@ -28,14 +28,6 @@ extension Call {
             }
             record.exchanges?.append(
                 RequestExchange(attempt: attempt, metrics: metrics ?? Metrics(), prepared: prepared))
-        }
-    }
-
-    /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
-    func note(_ request: Request, _ error: (any Error)? = nil) {
-        guard let error = error as? TrellisError, !error.mayHaveSentBytes else {
-            let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
-            return record.withLock { $0.traffic = max($0.traffic, traffic) }
         }
     }
 }

@@ -21,12 +21,8 @@ actor RequestActor: EngineActor {
     nonisolated let steps: AttachedSteps
     /// The number of application steps that ran before this actor's pipeline begins.
     nonisolated let depth: Int
-    /// The first exchange, if no step can change it, or if its response was received before the call was created.
-    nonisolated let first: ExchangeActor?
-    /// The ended exchange after which the call continues, if the call began without an actor; `nil` otherwise.
-    nonisolated let predecessor: ExchangeActor?
-    /// The response that the first exchange has already received.
-    nonisolated let answered: StepResponse?
+    /// The attempt after which the call continues, if the call began without an actor and has sent requests.
+    nonisolated let earlier: CallContext?
     /// Whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
     /// the session drains.
     nonisolated let isInFlight: Bool
@@ -44,7 +40,7 @@ actor RequestActor: EngineActor {
     /// Whether the session knows the call.
     private var isRegistered = false
     var result: Result<StepResponse, any Error>?
-    /// The exchange that was started last. Before the start, the first exchange if no step can change it.
+    /// The exchange that was started last.
     private(set) var exchange: ExchangeActor?
     /// The exchanges that had not ended when the last one was started.
     private(set) var others: [ExchangeActor] = []
@@ -54,18 +50,14 @@ actor RequestActor: EngineActor {
 
     init(
         _ call: Call, session: Session, engine: SessionEngine, steps: AttachedSteps, depth: Int = 0,
-        first: ExchangeActor? = nil, answered: StepResponse? = nil, after predecessor: ExchangeActor? = nil,
-        isInFlight: Bool = false
+        after earlier: CallContext? = nil, isInFlight: Bool = false
     ) {
         self.call = call
         self.session = session
         self.steps = steps
         self.depth = depth
-        self.first = first
-        self.predecessor = predecessor ?? (answered == nil ? nil : first)
-        self.answered = answered
+        self.earlier = earlier
         self.isInFlight = isInFlight
-        exchange = first
         self.engine = engine
         prefersEngine = engine.executor.isCurrent
         executor = engine.executor
@@ -167,7 +159,7 @@ actor RequestActor: EngineActor {
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
-        let result = ended(with: result)
+        let result = session.ended(call, with: result)
         submit { $0.settle(result) }
         reply.resume(with: result)
     }
@@ -219,11 +211,9 @@ actor RequestActor: EngineActor {
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        let refusal = engine.actor.callsOnEngineThread.begin(self, following: predecessor)
+        let refusal = engine.actor.callsOnEngineThread.begin(self)
         isRegistered = refusal == nil
         if let error = refusal ?? call.cancellation { cancel(error) }
-        // The session already knows this call, which follows any redirect of the first exchange.
-        if isRegistered, answered == nil { first?.perform { $0.joinCall() } }
         return isRegistered && !state.isFinished
     }
 
@@ -254,7 +244,7 @@ actor RequestActor: EngineActor {
     /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
-        settle(ended(with: result))
+        settle(session.ended(call, with: result))
     }
 
     /// Stores a result that is decided.
@@ -294,24 +284,6 @@ actor RequestActor: EngineActor {
             late = failure
         }
         fail(late ?? overdue, .finish, isOverdue: true)
-    }
-
-    /// Ends the call. A final response is a failure if its body was cut off at the limit on bodies.
-    private nonisolated func ended(with result: Result<StepResponse, any Error>) -> Result<StepResponse, any Error> {
-        let answer: StepResponse
-        switch result {
-        case .failure(let error): return .failure(session.ended(call, with: error))
-        case .success(let received): answer = received
-        }
-        guard case .tooLarge(let limit)? = answer.response.bodyCut else {
-            call.tellEnd(.success(answer.response))
-            return result
-        }
-        var error = TrellisError(
-            .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
-            url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
-        error.followed = answer.response.redirects
-        return .failure(session.ended(call, with: error))
     }
 
     /// The exchanges that have not ended; the last begun comes last.

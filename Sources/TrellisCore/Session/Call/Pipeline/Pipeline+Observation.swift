@@ -2,21 +2,8 @@ import CurlEngine
 
 /// The observation of an exchange, inside of the limits.
 extension Pipeline {
-    /// Runs one exchange on its route to the server.
-    @inline(__always)
-    func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, observer) }
-        return try await exchangeUnobserved(request, permit)
-    }
-
-    @inline(__always)
-    private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.configuration.alternativeServices == nil
-            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
-    }
-
     @inline(never)
-    private func exchangeObserved(
+    func exchangeObserved(
         _ request: Request, _ permit: LimitPermit?, _ observer: any ExchangeObserver
     ) async throws -> StepResponse {
         let (request, observation) = observer.begin(request, context: context)
@@ -39,15 +26,6 @@ extension Pipeline {
         source.exchange.submitDirectly { exchange in
             exchange.whenEnded { last.observation.endBody(with: $0) }
         }
-    }
-}
-
-/// The failures of the storage of cookies.
-extension Pipeline {
-    /// Tells the observer that a file of cookies has failed, once for all requests until the file works again.
-    func tellFailure(of jar: any CookieStorage) {
-        guard call.observer != nil, let failure = (jar as? CookieFile)?.takeNewFailure() else { return }
-        tell { .cookiesFailed(failure) }
     }
 }
 

@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// Calls whose steps do not wait, and the moment when such a call continues with an actor.
 @Suite(.timeLimit(.minutes(3)))
-struct DirectCallTests {
+struct CallWithoutActorTests {
     /// The number of times that a retrier was asked.
     private final class Count: Sendable {
         let value = Locked(0)
@@ -32,15 +32,16 @@ struct DirectCallTests {
         steps.intercept(with: RetryPolicy())
         steps.cookies = CookieJar()
         steps.circuitBreaker = CircuitBreaker()
-        #expect(AttachedSteps(steps).direct?.mayWait == false)
+        #expect(!AttachedSteps(steps).immediate.mayWait)
         steps.adapters.append(
             Adapter { request, context in
                 try await context.wait(for: .zero)
                 return request
             })
-        #expect(AttachedSteps(steps).direct?.mayWait == true)
+        #expect(AttachedSteps(steps).immediate.mayWait)
+        steps.adapters = []
         steps.cookies = CookieFile(path: "/none")
-        #expect(AttachedSteps(steps).direct == nil)
+        #expect(AttachedSteps(steps).immediate.mayWait)
     }
 
     /// A session that drains waits for a call whose exchange has ended and whose retrier has not decided yet.
@@ -118,8 +119,8 @@ struct DirectCallTests {
         #expect(count.value.withLock { $0 } == 1)
     }
 
-    /// The circuit of a host learns the outcome of a direct call.
-    @Test func aCircuitOpensAndRefusesDirectCalls() async throws {
+    /// The circuit of a host learns the outcome of a call without an actor.
+    @Test func aCircuitOpensAndRefusesCalls() async throws {
         var configuration = SessionConfiguration()
         configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 2)
         let transport = MockTransport { _ in MockResponse(status: 503) }
