@@ -52,7 +52,10 @@ final class CallList: Sendable {
     }
 
     /// The calls without an actor that have not ended.
-    var withoutActor: [Call] { lists.flatMap { $0.withLock { $0 } } }
+    private var withoutActor: [Call] { lists.flatMap { $0.withLock { $0 } } }
+
+    /// The calls without an actor that have not been cancelled.
+    var live: [Call] { withoutActor.filter { $0.cancellation == nil } }
 
     /// Whether there are calls without an actor.
     var hasCallsWithoutActor: Bool { lists.contains { $0.withLock { !$0.isEmpty } } }

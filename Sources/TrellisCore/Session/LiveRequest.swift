@@ -45,7 +45,7 @@ extension Session {
             let (now, engines) = (clock.now(), engines.all)
             var live: [UInt64: LiveRequest] = [:]
             for engine in engines {
-                for call in engine.actor.calls.withoutActor { live[call.id] = LiveRequest(call, now: now) }
+                for call in engine.actor.calls.live { live[call.id] = LiveRequest(call, now: now) }
                 for call in engine.actor.calls.all { live[call.call.id] = LiveRequest(call.call, now: now) }
             }
             for exchange in engines.flatMap(\.site.list.all) where live[exchange.prepared.callID] == nil {
@@ -59,7 +59,7 @@ extension Session {
     var liveCallIDs: Set<UInt64> {
         var ids: Set<UInt64> = []
         for engine in engines.all {
-            for call in engine.actor.calls.withoutActor { ids.insert(call.id) }
+            for call in engine.actor.calls.live { ids.insert(call.id) }
             for call in engine.actor.calls.all { ids.insert(call.call.id) }
             for exchange in engine.site.list.all { ids.insert(exchange.prepared.callID) }
         }

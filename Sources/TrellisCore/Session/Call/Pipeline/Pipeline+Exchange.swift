@@ -141,7 +141,7 @@ extension Pipeline {
         return try LimitPermit(of: request, enteringCircuitOf: breaker, context)
     }
 
-    // MARK: The way to the server
+    // MARK: The observation and the way to the server
 
     /// Runs one exchange on its route to the server.
     @inline(__always)
@@ -150,8 +150,34 @@ extension Pipeline {
         return try await exchangeUnobserved(request, permit)
     }
 
+    @inline(never)
+    private func exchangeObserved(
+        _ request: Request, _ permit: LimitPermit?, _ observer: any ExchangeObserver
+    ) async throws -> StepResponse {
+        let (request, observation) = observer.begin(request, context: context)
+        do {
+            let answer = try await exchangeUnobserved(request, permit)
+            if let observation { end(observation, with: answer) }
+            return answer
+        } catch {
+            observation?.end(with: error)
+            throw error
+        }
+    }
+
+    private func end(_ observation: any ExchangeObservation, with answer: StepResponse) {
+        observation.end(with: answer.response, isStreamed: answer.data == nil)
+        guard call.delivery == .stream, case .source(let token) = answer.content,
+            let source = token.source as? StreamSource
+        else { return }
+        let last = StreamObservation(observation)
+        source.exchange.submitDirectly { exchange in
+            exchange.whenEnded { last.observation.endBody(with: $0) }
+        }
+    }
+
     @inline(__always)
-    func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+    private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         session.configuration.alternativeServices == nil
             ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
     }
@@ -283,5 +309,22 @@ extension Pipeline {
     @inline(never)
     func tell(_ kind: () -> RequestEvent.Kind) {
         if let observer = call.observer { observer.tell(kind(), attempt: context.attempt) }
+    }
+}
+
+/// The observation of a streamed response. An engine thread may have the last reference to it.
+private final class StreamObservation: Sendable {
+    let observation: any ExchangeObservation
+
+    init(_ observation: any ExchangeObservation) { self.observation = observation }
+
+    deinit { UserObjects.release([observation]) }
+}
+
+extension CallContext {
+    /// The `User-Agent` of requests that have none of their own; `nil` if the session sends none.
+    package var defaultUserAgent: String? {
+        guard let configuration = (call.sender as? Session)?.configuration else { return nil }
+        return configuration.defaultHeaders[.userAgent] ?? configuration.userAgent
     }
 }

@@ -5,21 +5,21 @@ import Synchronization
 ///
 /// | stage | runs | function |
 /// |---|---|---|
-/// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()`` |
+/// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()``, ``beginHere()`` |
 /// | application steps | once | ``runApplicationSteps(_:_:)`` |
 /// | retries and hedging | once; each attempt is one turn of it | ``attempts(at:)`` |
 /// | adapters | for each attempt, until a redirect leaves the origin | ``attempt(_:)`` |
 /// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
 /// | network steps | for each hop | ``hop(_:)`` |
-/// | cookies | for each exchange: a network step may send several | ``exchange(_:)`` |
-/// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:asked:_:)`` |
-/// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
+/// | cookies | for each exchange: a network step may send several | ``exchangeWithCookies(_:)`` |
+/// | cache | for each exchange, which it may make unnecessary | ``exchangeThroughCache(_:)`` |
+/// | rate limits and circuit breaker | for each exchange | ``exchangeInTurn(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try, or addresses behind one | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
-/// | signers | for each exchange, until a redirect leaves the origin | ``sendOnce(_:_:)`` |
-/// | the exchange | one request on the wire | ``send(_:_:)``, ``sendOnce(_:_:)`` |
+/// | signers | for each exchange, until a redirect leaves the origin | ``makeSignedExchange(_:_:_:)`` |
+/// | the exchange | one request on the wire | ``sendOnce(_:_:)`` |
 ///
 /// A call has an actor if a step may wait, or if it is a handle's: its pipeline then runs in a task that the deadline can cancel. Any other
 /// call of a verb waits for its exchanges alone, which have the call's deadline, so that its pipeline runs in the caller's task
@@ -303,6 +303,7 @@ final class Pipeline: Sendable {
             if let hop = context.hop { request = hop.adapted }
             return true
         }
+        guard !attached.adapters.isEmpty || session.configuration.hsts != nil else { return true }
         let asked = request
         if try attached.adaptAtOnce(&request, from: &index, context: context) != nil { return false }
         complete(&request, from: asked)
