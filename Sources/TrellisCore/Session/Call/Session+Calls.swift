@@ -85,8 +85,12 @@ extension Session {
         request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
     }
 
-    /// Creates a request for a handle, which starts it later.
-    func deferredRequest(_ request: Request, delivery: Delivery = .memory) -> RequestActor {
+    /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it, and
+    /// no observer would get it.
+    func deferredRequest(_ request: Request, delivery: Delivery = .memory) throws -> RequestActor {
+        if delivery == .memory, request.attachment == nil, !hasSteps, !hub.isObserved {
+            try preparation.checkBeforeStart(request)
+        }
         let record = Locked(CallRecord())
         record.withLock { $0.exchanges = [] }
         return makeRequest(request, delivery, record: record)

@@ -203,7 +203,7 @@ extension Session {
     ) -> DataRequest {
         DataRequest(
             Result {
-                deferredRequest(try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+                try deferredRequest(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
             }, session: self)
     }
 
@@ -226,8 +226,8 @@ extension Session {
         StreamRequest(
             RequestHandle(
                 Result {
-                    deferredRequest(
-                        try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+                    try deferredRequest(
+                        request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
                         delivery: .stream)
                 }, session: self))
     }
