@@ -66,9 +66,6 @@ final class AttachedSteps: RequestAttachment {
     /// Whether a step may replace a response that its caller would refuse, and needs the complete body for that.
     let mayReplaceResponses: Bool
 
-    /// Whether user code runs in the calls, which need tasks that can be cancelled at the deadline.
-    let haveUserCode: Bool
-
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
 
@@ -98,7 +95,6 @@ final class AttachedSteps: RequestAttachment {
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
-        haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         adapters = steps.adapters.map { Adapting($0) }
         immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
@@ -118,7 +114,6 @@ final class AttachedSteps: RequestAttachment {
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
-        haveUserCode = session.haveUserCode || request.haveUserCode
         adapters = session.adapters + request.adapters
         immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache

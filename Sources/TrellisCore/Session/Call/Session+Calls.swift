@@ -74,7 +74,7 @@ extension Session {
     /// Returns whether a call needs neither an actor nor a task: nothing is waited for but its exchanges.
     private func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
         guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
-            mayBeSentAtOnce(request)
+            !mustPrepareUpgrades
         else { return false }
         // Code of the user's does not run on an engine thread.
         return !steps.immediate.hasUserCode || !CallingThread.isEngine

@@ -64,7 +64,7 @@ extension RequestActor {
         Answer(response, try await response.wholeBody(), observer: call.observer)
     }
 
-    /// Runs the call in the caller's task and returns its response with the complete body.
+    /// Performs the call of a verb and returns its response with the complete body.
     @inline(never)
     nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
         try await collected(run(conditions))

@@ -5,7 +5,7 @@ import Synchronization
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
 /// lives on an engine thread. Its exchanges are created on the same engine.
 ///
-/// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
+/// A verb runs the call in a task that it waits for (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
 /// when it is cancelled.
 actor RequestActor: EngineActor {
@@ -75,7 +75,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Calls from verbs
 
-    /// Performs the call in the caller's task. The call ends with the task.
+    /// Performs the call of a verb. The call ends with the caller's task.
     ///
     /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
     @inline(__always)
@@ -83,33 +83,19 @@ actor RequestActor: EngineActor {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
         if CallingThread.isEngine { return try await answer(conditions) }
         begin(with: conditions)
-        if steps.haveUserCode || session.mayWaitBeforeExchange(call.request) {
-            return try await performInTask { await self.perform() }
-        }
-        return try await performHere()
+        return try await performInTask { await self.perform() }
     }
 
-    /// Starts a call that its caller's task performs.
+    /// Starts a call that a verb performs.
     @inline(never)
     nonisolated func begin(with conditions: ReadingConditions?) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
-        submit { $0.startInCallersTask() }
+        submit { $0.startForVerb() }
     }
 
     nonisolated func perform() async -> Result<StepResponse, any Error> {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
-    }
-
-    /// Performs the call in the caller's task itself, because everything for which the call waits ends with the exchange.
-    @inline(never)
-    private nonisolated func performHere() async throws -> StepResponse {
-        try await withTaskCancellationHandler {
-            let result = await perform()
-            return try await withReply { conclude(result, to: $0) }
-        } onCancel: {
-            submit { $0.cancel(CancellationError()) }
-        }
     }
 
     /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the caller's
@@ -118,25 +104,16 @@ actor RequestActor: EngineActor {
     nonisolated func performInTask(
         _ work: @escaping @Sendable () async -> Result<StepResponse, any Error>
     ) async throws -> StepResponse {
-        try await performed { reply in
-            // The new task would not know.
-            if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
-            // Code of the user's does not run on an engine thread.
-            if CallingThread.isEngine {
-                keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
-            } else {
-                keep(Task.immediate { conclude(await work(), to: reply) })
-            }
-        }
-    }
-
-    /// Waits for the result of a task that performs the call, until the call is cancelled or reaches its deadline.
-    ///
-    /// - Parameter begin: Begins the task, which concludes the call with the reply, and keeps it.
-    nonisolated func performed(_ begin: (Reply<StepResponse>) -> Void) async throws -> StepResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                begin(reply)
+                // The new task would not know.
+                if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+                // Code of the user's does not run on an engine thread.
+                if CallingThread.isEngine {
+                    keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+                } else {
+                    keep(Task.immediate { conclude(await work(), to: reply) })
+                }
                 // The handler of the cancellation may have found no task.
                 if Task.isCancelled { cancelWork() }
             }
@@ -199,8 +176,8 @@ actor RequestActor: EngineActor {
         if register() { handle(event) }
     }
 
-    /// Registers a call that runs in its caller's task, and sets its deadline.
-    func startInCallersTask() {
+    /// Registers a call that a verb performs, and sets its deadline.
+    func startForVerb() {
         guard register() else { return }
         handle(.begin)
         setTimer()
