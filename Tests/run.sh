@@ -130,8 +130,8 @@ trap 'exit 130' INT TERM HUP
 features='Trellis(Core|Diagnostics|Downloads|Events|NameServices|WebSockets)?Tests'
 pure="^(ConventionTests|$features|TrellisConfigurationTests)\."
 impure="^$features\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|"
-impure+='DirectCallStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
-impure+='ShellQuoting|StreamValidation|StuckEngine|StuckProbe)Tests/'
+impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
+impure+='ShellQuoting|StreamValidation|StuckProbe)Tests/'
 # Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that
 # wait from being resumed. Several processes run side by side. The soaks count descriptors, and so need a process of their own anyway.
 shards=('^IntegrationTests\.[A-G]' '^IntegrationTests\.[H-P]' '^IntegrationTests\.[Q-Z]' '^CurlEngineTests\.' '^SoakTests\.' "$impure")

@@ -21,19 +21,17 @@ package final class AttemptHistory: Sendable {
     private let mayCutBodies: Bool
     /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?
-    // The parts of a ``DirectContinuation``, because a read of one part of an optional value copies the others.
-    private let isDirect: Bool
-    private let hasRetriers: Bool
-    private let conditions: ReadingConditions?
-    /// The direct call whose adapters may have changed the request; `nil` if there is no such call.
-    let adaptedCall: (any ListedCall)?
+    /// Whether the call may send its request again after a failure or a failing status.
+    private let mayBeRepeated: Bool
+    /// The call, if it has no actor; the session's list has it until its end.
+    let listedCall: (any ListedCall)?
     /// Tells the limits of the host that the request is sent; `nil` if the host has no limits.
     private let onStart: (@Sendable () -> Void)?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
         observer: CallObserver?, hasRedirectHandler: Bool, mayCutBodies: Bool = true, starts: StartCount? = nil,
-        onStart: (@Sendable () -> Void)? = nil, continuation: DirectContinuation? = nil
+        onStart: (@Sendable () -> Void)? = nil, mayBeRepeated: Bool = true, listedCall: (any ListedCall)? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -45,10 +43,8 @@ package final class AttemptHistory: Sendable {
         followsEachRedirect = mayCutBodies && !hasRedirectHandler
         self.starts = starts
         self.onStart = onStart
-        isDirect = continuation != nil
-        hasRetriers = continuation?.hasRetriers ?? false
-        conditions = continuation?.conditions
-        adaptedCall = continuation?.adaptedCall
+        self.mayBeRepeated = mayBeRepeated
+        self.listedCall = listedCall
     }
 
     /// The number of the attempt, from 1.
@@ -60,28 +56,10 @@ package final class AttemptHistory: Sendable {
         starts?.add(attempt)
     }
 
-    /// Returns whether a direct call continues after the exchange, with a redirect or with its retriers. The engine and the call must
-    /// come to the same result, because a session that drains waits for a call that continues.
-    func isContinued(after failure: (any Error)?, head: ResponseHead?, of prepared: PreparedRequest) -> Bool {
-        guard isDirect else { return false }
-        if let failure { return hasRetriers && !endsCall(failure, of: prepared) }
-        guard let head else { return false }
-        if head.status.isRedirect { return true }
-        guard hasRetriers else { return false }
-        if head.status.code >= 400 { return true }
-        return conditions.map { !$0.accept(head, of: prepared.request) } ?? false
-    }
-
-    /// Returns whether the retriers of a direct call may be asked about a response whose exchange has not failed: the cache decodes the
-    /// body after the exchange, and the body may be damaged.
-    func mayFailLater(after head: ResponseHead?, of prepared: PreparedRequest) -> Bool {
-        isDirect && hasRetriers && !prepared.wire.decodesContent && head?.headers.contains(.contentEncoding) == true
-    }
-
     /// Returns whether the call may continue after a response, with a redirect, with other credentials or with its retriers, so that the
     /// limit on its body applies only if it turns out to be final.
     func mayContinue(after head: ResponseHead) -> Bool {
-        mayCutBodies && (!head.redirectTargets.isEmpty || head.status.code >= 400 && (!isDirect || hasRetriers))
+        mayCutBodies && (!head.redirectTargets.isEmpty || head.status.code >= 400 && mayBeRepeated)
     }
 
     /// Returns whether the failure of an exchange ends its call, whatever retriers would decide: the call was cancelled, or its deadline
@@ -95,22 +73,9 @@ package final class AttemptHistory: Sendable {
     func tell(_ kind: consuming RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }
 
-/// Why a call continues after its first exchange, if it has no task of its own until then.
-struct DirectContinuation: Sendable {
-    let hasRetriers: Bool
-    /// The conditions of the call's reader; `nil` if the reader accepts any response.
-    let conditions: ReadingConditions?
-    /// The call, if it has adapters; `nil` if the exchange has the request of the call.
-    let adaptedCall: (any ListedCall)?
-}
-
-/// A call as the list of a session's requests shows it.
+/// A call without an actor, as its exchanges see it.
 protocol ListedCall: AnyObject, Sendable {
-    /// The method that the call was made with.
-    var method: HTTPRequest.Method { get }
-    /// The URL that the call was made with, completed by the session.
-    var completeURL: String { get }
-    /// The error of the cancellation, if the call was cancelled while it had neither an actor nor an exchange.
+    /// The error with which the call was cancelled while it had no exchange, if it was.
     var cancellation: (any Error)? { get }
 }
 

@@ -64,14 +64,8 @@ final class ExchangeEngine: Sendable {
 protocol ExchangeRegistry: AnyObject, Sendable {
     /// Adds an exchange that requests its first slot. Returns `false` if the session accepts no more exchanges.
     func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool
-    /// Records that the response to the exchange is a redirect, before the call that follows the redirect exists.
-    func willFollow(_ exchange: ExchangeActor)
     /// Removes an exchange that has ended.
     ///
-    /// - Parameters:
-    ///   - wasAdded: Whether the exchange was added.
-    ///   - isFollowed: Whether a call follows the redirect of the exchange.
-    func didEnd(_ exchange: ExchangeActor, wasAdded: Bool, isFollowed: Bool)
-    /// Records that no call follows the redirect of the exchange.
-    func willNotFollow(_ exchange: ExchangeActor)
+    /// - Parameter wasAdded: Whether the exchange was added.
+    func didEnd(_ exchange: ExchangeActor, wasAdded: Bool)
 }

@@ -8,7 +8,6 @@ extension PreparedRequest {
         var facts: ExchangeState.Facts = []
         if streamedBody != nil { facts.insert(.hasSource) }
         if expectContinueTimeout != nil { facts.insert(.expectsContinue) }
-        if isDeferred { facts.insert(.isClockStopped) }
         return facts
     }
 

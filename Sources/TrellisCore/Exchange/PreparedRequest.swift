@@ -54,8 +54,6 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let maximumBodySize: ByteLimit
     /// When the call was made.
     let start: EngineInstant
-    /// Whether the request belongs to a handle, whose time limits begin when the handle is started.
-    let isDeferred: Bool
     /// How long the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds, if it waits.
     let expectContinueTimeout: UInt64?
     /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a stream or a handle without steps.
@@ -67,7 +65,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
 
     init(
         request: Request, defaultFields: HTTPFields?, wire: TransferOptions, streamedBody: StreamedBody?,
-        limits: TimeLimits, maximumBodySize: ByteLimit, start: EngineInstant, isDeferred: Bool = false,
+        limits: TimeLimits, maximumBodySize: ByteLimit, start: EngineInstant,
         expectContinueTimeout: UInt64? = nil, history: AttemptHistory? = nil, callID: UInt64 = 0,
         proxyDecision: ProxyDecision? = nil, trustEvaluation: HostTrust? = nil
     ) {
@@ -75,7 +73,6 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         self.limits = limits
         self.maximumBodySize = maximumBodySize
         self.start = start
-        self.isDeferred = isDeferred
         self.expectContinueTimeout = expectContinueTimeout
         self.history = history
         self.callID = callID

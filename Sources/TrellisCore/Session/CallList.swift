@@ -8,15 +8,13 @@ final class CallList: Sendable {
         var calls: [ObjectIdentifier: RequestActor] = [:]
         /// The operations made of several calls, even if none of their requests is in progress.
         var operations: [ObjectIdentifier: any SessionOperation] = [:]
-        /// The calls without an actor that have adapters, until they end.
-        var direct: [DirectCall] = []
 
         var isEmpty: Bool { calls.isEmpty && operations.isEmpty }
     }
 
     private let state = Locked(State())
 
-    /// Whether there are neither calls nor operations. Calls without an actor do not count: see ``hasDirect``.
+    /// Whether there are neither calls nor operations. Calls without an actor do not count: see ``hasCallsWithoutActor``.
     var isEmpty: Bool { state.withLock { $0.isEmpty } }
 
     /// The calls with an actor.
@@ -45,26 +43,42 @@ final class CallList: Sendable {
 
     // MARK: Calls without an actor
 
-    /// The calls without an actor that have adapters. Until its first adapters have returned, such a call has no exchange.
-    var direct: [DirectCall] { state.withLock { $0.direct } }
+    /// The calls without an actor, in several lists: each call of a verb enters one, on any thread.
+    private let lists = (0..<CallList.listCount).map { _ in Locked([Call]()) }
+    private static let listCount = 8
 
-    /// Whether there are calls without an actor that have adapters.
-    var hasDirect: Bool { state.withLock { !$0.direct.isEmpty } }
+    private func list(of call: Call) -> Locked<[Call]> {
+        lists[Int(truncatingIfNeeded: call.id) & (Self.listCount - 1)]
+    }
 
-    func add(_ call: DirectCall) {
-        state.withLock { state in
-            call.listPosition.store(state.direct.count, ordering: .relaxed)
-            state.direct.append(call)
+    /// The calls without an actor that have not ended.
+    private var withoutActor: [Call] { lists.flatMap { $0.withLock { $0 } } }
+
+    /// The calls without an actor that have not been cancelled.
+    var live: [Call] { withoutActor.filter { $0.cancellation == nil } }
+
+    /// Whether there are calls without an actor.
+    var hasCallsWithoutActor: Bool { lists.contains { $0.withLock { !$0.isEmpty } } }
+
+    /// Cancels the calls without an actor. Such a call finds its error before its next exchange.
+    func cancelCallsWithoutActor(_ error: TrellisError) {
+        for call in withoutActor { call.record.withLock { $0.cancellation = error } }
+    }
+
+    func add(_ call: Call) {
+        list(of: call).withLock { calls in
+            call.listPosition.store(calls.count, ordering: .relaxed)
+            calls.append(call)
         }
     }
 
-    func remove(_ call: DirectCall) {
-        state.withLock { state in
-            let position = call.listPosition.load(ordering: .relaxed)
-            let last = state.direct.removeLast()
-            guard position < state.direct.count else { return }
+    func remove(_ call: Call) {
+        list(of: call).withLock { calls in
+            let position = call.listPosition.exchange(-1, ordering: .relaxed)
+            let last = calls.removeLast()
+            guard position < calls.count else { return }
             last.listPosition.store(position, ordering: .relaxed)
-            state.direct[position] = last
+            calls[position] = last
         }
     }
 }

@@ -19,23 +19,20 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
 
     init(_ call: Call, now: EngineInstant) {
         callID = call.id
-        method = call.method
+        method = call.request.method
         url = URLRedaction.redact(call.completeURL)
         elapsed = .nanoseconds(now.nanoseconds(since: call.deadline.start))
     }
 
     init(_ prepared: PreparedRequest, now: EngineInstant) {
         callID = prepared.callID
-        // Adapters add secrets.
-        let call = prepared.history?.adaptedCall
-        method = call?.method ?? prepared.method
-        url = URLRedaction.redact(call?.completeURL ?? prepared.url)
+        method = prepared.method
+        url = URLRedaction.redact(prepared.url)
         elapsed = .nanoseconds(now.nanoseconds(since: prepared.start))
     }
 }
 
 extension Call: ListedCall {
-    var method: HTTPRequest.Method { request.method }
     var completeURL: String { (sender as? Session)?.completeURL(of: request) ?? request.url }
 }
 
@@ -48,7 +45,7 @@ extension Session {
             let (now, engines) = (clock.now(), engines.all)
             var live: [UInt64: LiveRequest] = [:]
             for engine in engines {
-                for call in engine.actor.calls.direct { live[call.call.id] = LiveRequest(call.call, now: now) }
+                for call in engine.actor.calls.live { live[call.id] = LiveRequest(call, now: now) }
                 for call in engine.actor.calls.all { live[call.call.id] = LiveRequest(call.call, now: now) }
             }
             for exchange in engines.flatMap(\.site.list.all) where live[exchange.prepared.callID] == nil {
@@ -62,7 +59,7 @@ extension Session {
     var liveCallIDs: Set<UInt64> {
         var ids: Set<UInt64> = []
         for engine in engines.all {
-            for call in engine.actor.calls.direct { ids.insert(call.call.id) }
+            for call in engine.actor.calls.live { ids.insert(call.id) }
             for call in engine.actor.calls.all { ids.insert(call.call.id) }
             for exchange in engine.site.list.all { ids.insert(exchange.prepared.callID) }
         }

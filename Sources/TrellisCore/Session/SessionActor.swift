@@ -15,14 +15,6 @@ actor SessionActor: EngineActor {
     private var isClosed = false
     /// The number of exchanges, calls and operations that have begun.
     private var entryCount = 0
-    /// The requests after which a call without an actor continues, and whose actors are about to start.
-    private var redirected: Set<ObjectIdentifier> = []
-    /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
-    private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
-    /// The errors of the requests that are being cancelled. Their responses may come before that.
-    private var beingCancelled: [ObjectIdentifier: TrellisError] = [:]
-    /// Whether ``beingCancelled`` has entries. Reading a flag is far cheaper than reading the dictionary.
-    private var isCancelling = false
     /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
@@ -48,33 +40,14 @@ actor SessionActor: EngineActor {
     }
 
     /// Removes an exchange that has ended.
-    func didEnd(_ request: ExchangeActor, wasAdded: Bool, isFollowed: Bool) {
+    func didEnd(_ request: ExchangeActor, wasAdded: Bool) {
         if wasAdded { requestCount -= 1 }
-        // No call follows an exchange that has failed; its identity may be a later exchange's.
-        if isCancelling { wasCancelled(request) }
-        if !isFollowed { forgetRedirect(of: request) }
         resumeIfEmpty()
-    }
-
-    private func wasCancelled(_ request: ExchangeActor) {
-        beingCancelled[ObjectIdentifier(request)] = nil
-        isCancelling = !beingCancelled.isEmpty
-    }
-
-    /// Records that no call follows the redirect with which an exchange was answered.
-    func willNotFollow(_ request: ExchangeActor) {
-        forgetRedirect(of: request)
-        resumeIfEmpty()
-    }
-
-    private func forgetRedirect(of request: ExchangeActor) {
-        redirected.remove(ObjectIdentifier(request))
-        cancelledRedirects[ObjectIdentifier(request)] = nil
     }
 
     private var isEmpty: Bool {
         // After the drain, a call that has not reached an engine ends by itself.
-        requestCount == 0 && redirected.isEmpty && calls.isEmpty && (life.hasDrained || !calls.hasDirect)
+        requestCount == 0 && calls.isEmpty && (life.hasDrained || !calls.hasCallsWithoutActor)
     }
 
     /// Resumes the tasks in ``waitUntilEmpty()`` if no request, call or operation is left.
@@ -85,23 +58,11 @@ actor SessionActor: EngineActor {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Records that a call without an actor continues after a request: with the redirect that was the response, or with its retriers.
-    func willFollow(_ request: ExchangeActor) {
-        let id = ObjectIdentifier(request)
-        if let error = beingCancelled[id] { cancelledRedirects[id] = error } else { redirected.insert(id) }
-    }
-
     // MARK: Calls
 
     /// Adds a call that starts. Returns the error of a call that the session does not accept.
-    ///
-    /// - Parameter request: The exchange whose response was a redirect before there was a call; `nil` if there was none.
-    func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError? {
-        if let id = request.map({ ObjectIdentifier($0) }), let error = cancelledRedirects.removeValue(forKey: id) {
-            return error
-        }
-        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
-        guard !isRefusing || isInFlight && !life.hasDrained || call.isInFlight && !life.hasDrained else {
+    func begin(_ call: RequestActor) -> TrellisError? {
+        guard !isRefusing || call.isInFlight && !life.hasDrained else {
             resumeIfEmpty()
             return TrellisError.sessionIsShutDown
         }
@@ -159,13 +120,9 @@ actor SessionActor: EngineActor {
 
     /// Ends all requests, calls and operations, a bounded number of them in each turn, and then calls `body`.
     func cancelAll(_ error: TrellisError, then body: @escaping @Sendable () -> Void = {}) {
-        for id in redirected { cancelledRedirects[id] = error }
-        redirected = []
         // An operation may have to wait for disks; the session does not wait for them.
         calls.cancelOperations(error)
         let requests = list.all
-        for request in requests { beingCancelled[ObjectIdentifier(request)] = error }
-        isCancelling = !beingCancelled.isEmpty
         cancel(calls.all[...], requests[...], with: error, then: body)
     }
 
@@ -191,7 +148,7 @@ extension SessionActor: @preconcurrency ExchangeRegistry {}
 
 /// The entry for calls into the session from code on its engine thread. Every method traps on any other thread.
 protocol CallRegistry: AnyObject, Sendable {
-    func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError?
+    func begin(_ call: RequestActor) -> TrellisError?
     func didEnd(_ call: RequestActor)
 }
 

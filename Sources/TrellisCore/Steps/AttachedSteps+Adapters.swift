@@ -32,8 +32,10 @@ extension ImmediateAdapter {
 
 extension AttachedSteps {
     /// Runs the adapters of an attempt, in their order.
-    func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        var (request, index) = (request, 0)
+    ///
+    /// - Parameter first: The number of the first adapter to run.
+    func adapt(_ request: Request, from first: Int, context: CallContext) async throws -> Request {
+        var (request, index) = (request, first)
         while let adapter = try adaptAtOnce(&request, from: &index, context: context) {
             request = try await adapter.adapt(request, context: context)
             didAdapt(request, context)

@@ -66,16 +66,13 @@ final class AttachedSteps: Sendable {
     /// Whether a step may replace a response that its caller would refuse, and needs the complete body for that.
     let mayReplaceResponses: Bool
 
-    /// Whether user code runs in the calls, which need tasks that can be cancelled at the deadline.
-    let haveUserCode: Bool
-
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
 
     /// The adapters of ``steps``.
     let adapters: [Adapting]
-    /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
-    let direct: DirectSteps?
+    /// The steps that answer without waiting.
+    let immediate: ImmediateSteps
     /// Whether a retry policy is asked about failures before the first byte of a streamed body.
     let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
@@ -98,9 +95,8 @@ final class AttachedSteps: Sendable {
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
-        haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         adapters = steps.adapters.map { Adapting($0) }
-        direct = DirectSteps(steps, adapters)
+        immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 
@@ -118,9 +114,8 @@ final class AttachedSteps: Sendable {
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
-        haveUserCode = session.haveUserCode || request.haveUserCode
         adapters = session.adapters + request.adapters
-        direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps, adapters)
+        immediate = ImmediateSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 

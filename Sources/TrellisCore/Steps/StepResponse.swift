@@ -129,3 +129,12 @@ extension StepResponse {
 extension StreamResponse {
     init(_ answer: StepResponse) { self.init(answer.response, token: answer.reader, to: answer.sent) }
 }
+
+extension Answer {
+    /// Creates the answer of a call for its reader.
+    init(_ answer: StepResponse, _ body: Data, observer: (any ReadingObserver)?) {
+        self.init(
+            to: answer.sent, response: answer.response, body: body, observer: observer,
+            validationResult: answer.validationResult)
+    }
+}

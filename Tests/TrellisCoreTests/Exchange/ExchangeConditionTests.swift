@@ -134,18 +134,6 @@ struct ExchangeConditionTests {
 
     // MARK: The clock, the end, and others
 
-    @Test func theClockOfADeferredExchangeStartsOnceWithItsFirstResumption() {
-        var state = ExchangeState(.isClockStopped)
-        #expect(state.handle(.suspend) == [])
-        #expect(state.has(.isClockStopped))
-        #expect(state.handle(.resume) == [.startClock, .enterQueue])
-        #expect(!state.has(.isClockStopped))
-        #expect(state.handle(.suspend) == .leaveQueue)
-        #expect(state.handle(.resume) == .enterQueue)
-        var other = ExchangeState(.isClockStopped)
-        #expect(other.handle(.resume) == [.startClock, .enterQueue])
-    }
-
     @Test(
         arguments: [
             ([.cancel], nil), ([.suspend, .cancel], .parked), ([.resume, .fail], .queued),

@@ -68,22 +68,10 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     nonisolated var isEnded: Bool { marks.hasEnded }
 
     /// Notifies the registry of the first engine that the exchange has ended.
-    func recordEnd(isFollowed: Bool) {
+    func recordEnd() {
         let wasAdded = state.has(.isRegistered)
-        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
-        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
-    }
-
-    /// Notifies the registry of the first engine that no call follows the redirect of the exchange. May be called on any thread.
-    @inline(never)
-    nonisolated func recordAbandonment() {
-        first.executor.submit { [self] in first.registry.willNotFollow(self) }
-    }
-
-    /// Notifies the registry of the first engine that a call will follow the redirect of the exchange.
-    func recordRedirect() {
-        guard hasMoved else { return first.registry.willFollow(self) }
-        first.executor.submit { [self] in first.registry.willFollow(self) }
+        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded) }
+        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded) }
     }
 
     // MARK: The queue
@@ -108,15 +96,13 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
     private func register() -> Bool {
-        let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
-        let isPartOfCall = state.has(.isPartOfCall) || adaptedCall != nil
-        guard first.registry.add(self, isPartOfCall: isPartOfCall) else {
+        guard first.registry.add(self, isPartOfCall: state.has(.isPartOfCall)) else {
             cancel(TrellisError.sessionIsShutDown)
             return false
         }
         state.note(.isRegistered)
         if marks.listPosition < 0 { first.list.add(self) }
-        guard let error = adaptedCall?.cancellation else { return true }
+        guard hasHistory, let error = prepared.history?.listedCall?.cancellation else { return true }
         cancel(error)
         return false
     }
@@ -177,13 +163,9 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 extension ExchangeActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.timerFired() }
 
-    /// Starts the clock of the exchange. For a deferred handle, that is when the handle is first resumed.
-    func startClock() { deadlines = Deadlines(limits: prepared.limits, start: executor.now) }
-
     /// Moves the timer to the next limit, if that limit is earlier than the timer's deadline.
     func updateTimer() {
-        guard !state.has(.isClockStopped), let progress = state.progress, let expiry = nextExpiry(progress)
-        else { return }
+        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = work.timer?.deadline, deadline <= expiry.instant { return }
         let timer = work.timer ?? executor.engineLoop.makeTimer(self)
         work.timer = timer
@@ -219,7 +201,7 @@ extension ExchangeActor: EngineTimerTarget {
     /// Fails an exchange that gets its slot when its limit in total is reached, although its timer has not fired. The clock is read again,
     /// because many slots can be passed on in one turn of the loop.
     private func failIfOverdue() {
-        guard state.progress == .queued, !state.has(.isClockStopped), prepared.limits.total != nil else { return }
+        guard state.progress == .queued, prepared.limits.total != nil else { return }
         guard deadlines.isTotalOver(at: executor.engineLoop.latest) else { return }
         var error = TrellisError(.timedOut(.total))
         // The exchange is not in the queue any more, which cannot tell why it waited.

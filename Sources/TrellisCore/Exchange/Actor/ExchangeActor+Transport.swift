@@ -220,7 +220,6 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         if meters.download != nil { expectDownload() }
         // Some transports do not report that they are connected.
         if state.has(.isProbing) { reportConnection(isShared: usedSharedConnection ?? false) }
-        if !hasHistory, head.status.isRedirect, !state.has(.isPartOfCall) { recordRedirect() }
         readers?.didReceive(head)
         handle(.head)
     }

@@ -184,7 +184,6 @@ actor ExchangeActor: EngineActor {
     func afterEffects(_ call: @escaping @Sendable (isolated ExchangeActor) -> Void) { wait(.call(call)) }
 
     private func perform(_ effects: ExchangeState.Effects) {
-        if effects.contains(.startClock) { startClock() }
         if effects.contains(.stopTransport) { stopTransport() }
         if effects.contains(.leaveQueue), let originIndex = slot.originIndex { admission.leave(self, at: originIndex) }
         if effects.contains(.releaseSlot) { releaseSlot() }
@@ -265,20 +264,9 @@ actor ExchangeActor: EngineActor {
             work.timer = nil
         }
         marks.end()
-        let isContinued = hasHistory && isContinuedByCall
-        if isContinued { recordRedirect() }
         if waiters.collected == nil, waiters.head == nil { first.list.remove(self) }
-        // A redirect is followed although its body has failed, if the head of a streamed response was delivered.
-        let isFollowed = waiters.inbox != nil && received.head != nil
-        recordEnd(isFollowed: failure == nil || isFollowed || isContinued)
+        recordEnd()
         deliver(outcome())
-    }
-
-    /// Whether the call makes a further attempt, or follows a redirect. A call that may continue says so itself if it does not.
-    private var isContinuedByCall: Bool {
-        guard let history = prepared.history else { return false }
-        return history.isContinued(after: failure, head: received.head, of: prepared)
-            || failure == nil && history.mayFailLater(after: received.head, of: prepared)
     }
 
     private func outcome() -> Result<Response, any Error> {

@@ -94,8 +94,6 @@ package struct ExchangeState: Hashable, Sendable {
         package static let startBody = Effects(rawValue: 1 << 10)
         /// Drops the body, which the server does not need.
         package static let stopBody = Effects(rawValue: 1 << 11)
-        /// Starts the clock of the time limits.
-        package static let startClock = Effects(rawValue: 1 << 12)
         /// Pauses receiving.
         package static let pauseReceiving = Effects(rawValue: 1 << 13)
         /// Continues receiving.
@@ -159,8 +157,6 @@ package struct ExchangeState: Hashable, Sendable {
         package static let expectsContinue = Facts(rawValue: 1 << 1)
         /// The request belongs to a call or a download in flight, and so may still be sent while the session drains.
         package static let isPartOfCall = Facts(rawValue: 1 << 2)
-        /// The time limits apply from the first resumption, and there was none.
-        package static let isClockStopped = Facts(rawValue: 1 << 3)
 
         // The queue.
 
@@ -321,7 +317,7 @@ package struct ExchangeState: Hashable, Sendable {
 
     private mutating func handleInitialized(_ event: Event) -> Effects {
         switch event {
-        case .resume: enterQueue()
+        case .resume: move(to: .resumed(.queued), .enterQueue)
         case .suspend: move(to: .suspended(.parked), [])
         case .cancel: move(to: .cancelled, .reportEnd)
         case .fail: move(to: .finished, .reportEnd)
@@ -332,7 +328,7 @@ package struct ExchangeState: Hashable, Sendable {
 
     private mutating func handle(_ event: Event, _ progress: Progress, isSuspended: Bool) -> Effects {
         switch (event, progress) {
-        case (.resume, .parked): enterQueue()
+        case (.resume, .parked): move(to: .resumed(.queued), .enterQueue)
         case (.resume, _): isSuspended ? resume(at: progress) : []
         case (.suspend, .queued): isSuspended ? [] : move(to: .suspended(.parked), .leaveQueue)
         case (.suspend, _): isSuspended ? [] : move(to: .suspended(progress), .pauseTransport)
@@ -348,12 +344,6 @@ package struct ExchangeState: Hashable, Sendable {
         case (.discardRest, .receiving): move(to: .finished, end(progress))
         case (.connect, _), (.head, _), (.complete, _), (.discardRest, _): []
         }
-    }
-
-    private mutating func enterQueue() -> Effects {
-        guard has(.isClockStopped) else { return move(to: .resumed(.queued), .enterQueue) }
-        facts.remove(.isClockStopped)
-        return move(to: .resumed(.queued), [.startClock, .enterQueue])
     }
 
     private mutating func start(_ isSuspended: Bool) -> Effects {

@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A verb's call in memory whose steps do not wait is a ``DirectCall``. Any
-/// other call is a ``RequestActor``, whose ``Pipeline`` makes its exchanges; that of a stream without steps begins with its exchange.
+/// The creation of calls by the verbs and handles of a session. A verb's call whose steps do not wait is a ``Pipeline`` in the caller's
+/// task. Any other call is a ``RequestActor`` with a pipeline.
 extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
@@ -24,29 +24,12 @@ extension Session {
     private func collected(
         _ make: () throws -> Request, _ conditions: ReadingConditions?
     ) async throws -> Answer {
-        switch try send(make, conditions) {
-        case .direct(let call): return try await call.collected()
+        switch try send(make, .memory, for: conditions) {
+        case .here(let pipeline):
+            let answer = try await pipeline.performHere()
+            return Answer(answer, answer.data ?? Data(), observer: pipeline.call.observer)
         case .actor(let call): return try await call.runCollecting(conditions)
         }
-    }
-
-    /// The call of a verb.
-    private enum Sending {
-        case direct(DirectCall)
-        case actor(RequestActor)
-    }
-
-    /// Makes a request and its call. Separate from the functions that wait, so that a call that waits keeps none of these values in its
-    /// frame.
-    @inline(never)
-    private func send(_ make: () throws -> Request, _ conditions: ReadingConditions?) throws -> Sending {
-        let start = clock.now()
-        let request = try make()
-        guard let steps = directSteps(of: request) else { return .actor(makeRequest(request, .memory, start: start)) }
-        let limit = preparation.limits(of: request, delivery: .memory).total
-        let call = makeCall(
-            request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true)
-        return .direct(DirectCall(call, steps, conditions, session: self))
     }
 
     /// Sends a request and returns as soon as the head of its response has come.
@@ -56,101 +39,92 @@ extension Session {
     package func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws
         -> StreamResponse
     {
+        switch try send(make, .stream, isInFlight: isInFlight) {
+        case .here(let pipeline): StreamResponse(try await pipeline.performHere())
+        case .actor(let call): StreamResponse(try await call.run())
+        }
+    }
+
+    /// The call of a verb.
+    private enum Sending {
+        /// The call waits for its exchanges alone, in the caller's task.
+        case here(Pipeline)
+        case actor(RequestActor)
+    }
+
+    /// Makes a request and its call. Separate from the functions that wait, so that a call that waits keeps none of these values in its
+    /// frame.
+    @inline(never)
+    private func send(
+        _ make: () throws -> Request, _ delivery: Delivery, for conditions: ReadingConditions? = nil,
+        isInFlight: Bool = false
+    ) throws -> Sending {
         let start = clock.now()
         let request = try make()
-        if isSurrounded(request) {
-            return StreamResponse(
-                try await makeRequest(request, .stream, start: start, isInFlight: isInFlight).run())
+        let steps = joined(self.steps, request)
+        guard !isInFlight, mayPerformHere(request, steps) else {
+            return .actor(makeRequest(request, delivery, start: start, isInFlight: isInFlight, steps: steps))
         }
-        return try await open(plain: request, start, isInFlight)
+        let limit = preparation.limits(of: request, delivery: delivery).total
+        let call = makeCall(
+            request, delivery, with: steps, on: engines.first, start: start, limit: limit, hasNoEngine: true)
+        return .here(Pipeline(call, steps, for: conditions, session: self))
     }
 
-    private func open(
-        plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
-    ) async throws -> StreamResponse {
-        if request.isForm { try await MIMETypes.load() }
-        let prepared = try preparation.prepare(request, delivery: .stream, start: start, callID: Call.nextID())
-        let exchange = makeExchange(prepared, isInFlight: isInFlight)
-        let answer = try await stream(exchange) { try await exchange.head(inbox: $0) }
-        guard answer.response.status.isRedirect else { return StreamResponse(answer) }
-        return StreamResponse(
-            try await makeRequest(
-                request, .stream, start: start, first: exchange, answered: answer, isInFlight: isInFlight
-            ).run())
-    }
-
-    /// Returns whether a request may need more than an exchange: it has steps or observers, or the size of a file must be read from a
-    /// disk, which may be slow.
-    private func isSurrounded(_ request: Request) -> Bool {
-        request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk || request.hasLeftOrigin
-            || preparation.mustWait(for: request, clock)
-    }
-
-    /// Returns the steps of a call that needs no task of its own; `nil` if the call has other steps, or waits for a disk.
-    private func directSteps(of request: Request) -> AttachedSteps? {
-        guard !request.waitsForDisk, !preparation.mustWait(for: request, clock), mayBeDirect(request) else {
-            return nil
-        }
-        let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
+    /// Returns whether a call needs neither an actor nor a task: nothing is waited for but its exchanges.
+    private func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
+        guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
+            !mustPrepareUpgrades
+        else { return false }
         // Code of the user's does not run on an engine thread.
-        guard let direct = steps.direct, !direct.hasUserCode || !CallingThread.isEngine else { return nil }
-        return steps
+        return !steps.immediate.hasUserCode || !CallingThread.isEngine
     }
 
-    /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
-    func deferredRequest(
-        _ request: Request, delivery: Delivery = .memory
-    ) throws -> RequestActor {
+    /// Returns the steps of a call: those of the session or of an operation, followed by the request's own.
+    private func joined(_ outer: AttachedSteps, _ request: Request) -> AttachedSteps {
+        request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
+    }
+
+    /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it, and
+    /// no observer would get it.
+    func deferredRequest(_ request: Request, delivery: Delivery = .memory) throws -> RequestActor {
+        if delivery == .memory, request.attachment == nil, !hasSteps, !hub.isObserved {
+            try preparation.checkBeforeStart(request)
+        }
         let record = Locked(CallRecord())
         record.withLock { $0.exchanges = [] }
-        // The exchange of a stream begins with its reader's inbox, which the pipeline creates.
-        guard !isSurrounded(request), delivery == .memory else { return makeRequest(request, delivery, record: record) }
-        let id = Call.nextID()
-        let prepared = try preparation.prepare(
-            request, delivery: delivery, start: clock.now(), isDeferred: true, callID: id)
-        // The certificates may have changed when the request is started.
-        let first = preparation.mayLoadTrust ? nil : makeExchange(prepared, readers: record)
-        return makeRequest(request, delivery, id: id, first: first, record: record)
+        return makeRequest(request, delivery, record: record)
     }
 
     /// Creates a request with its steps. The request is not started.
     ///
     /// - Parameters:
-    ///   - id: The number of the call; if `nil`, the number of the first exchange, or a new one.
     ///   - start: The instant at which the call was made; if `nil`, the call's time is measured from its start.
-    ///   - first: The first exchange, if no step can change it.
-    ///   - answered: The response that the first exchange has already received.
     ///   - record: The call's record.
-    ///   - isInFlight: Returns whether the call belongs to a download or a call that the session knows.
-    ///   - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
+    ///   - isInFlight: Whether the call belongs to a download or a call that the session knows.
+    ///   - steps: The steps of the session and of the request; if `nil`, they are joined here.
     @inline(never)
     func makeRequest(
-        _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
-        first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord>? = nil,
-        isInFlight: Bool = false, behind outer: AttachedSteps? = nil
+        _ request: Request, _ delivery: Delivery, start: EngineInstant? = nil, record: Locked<CallRecord>? = nil,
+        isInFlight: Bool = false, steps: AttachedSteps? = nil
     ) -> RequestActor {
-        let outer = outer ?? self.steps
-        let steps = request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
+        let steps = steps ?? joined(self.steps, request)
         let limit = preparation.limits(of: request, delivery: delivery).total
-        // A call is on the engine of its first exchange, which begins there.
-        let engine = first.map { engines.engine($0.first) } ?? engines.engine(for: preparation.queue(of: request))
-        let call = makeCall(
-            request, id ?? first?.prepared.callID, delivery, steps, on: engine, start: start, limit: limit, record)
-        if answered != nil { call.record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
-        return RequestActor(
-            call, session: self, engine: engine, steps: steps, first: first, answered: answered, isInFlight: isInFlight)
+        let engine = engines.engine(for: preparation.queue(of: request))
+        let call = makeCall(request, delivery, with: steps, on: engine, start: start, limit: limit, record: record)
+        return RequestActor(call, session: self, engine: engine, steps: steps, isInFlight: isInFlight)
     }
 
     /// Creates a call, and sends its first event.
     private func makeCall(
-        _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, on engine: SessionEngine,
-        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>? = nil, isDirect: Bool = false
+        _ request: Request, _ delivery: Delivery, with steps: AttachedSteps, on engine: SessionEngine,
+        start: EngineInstant?, limit: UInt64?, record: Locked<CallRecord>? = nil, hasNoEngine: Bool = false
     ) -> Call {
-        let id = id ?? Call.nextID()
+        let id = Call.nextID()
         let call = Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
             sender: self, observer: observer(ofCall: id, request), exchangeObserver: steps.steps.exchangeObserver,
-            isHedged: steps.steps.hedging != nil, isDirect: isDirect, record: record)
+            isHedged: steps.steps.hedging != nil, hasNoEngine: hasNoEngine, record: record)
         call.observer?.tell(.created(request))
         return call
     }
@@ -173,41 +147,23 @@ extension Session {
         if !request.eventMonitors.isEmpty { request.eventMonitors = [] }
         let engine = engines.engine(for: preparation.queue(of: request))
         let shared = RequestActor(
-            makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil),
+            makeCall(request, .memory, with: steps, on: engine, start: nil, limit: nil),
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
         return SharedCall(id: shared.call.id) { try await shared.answer() }
     }
 
     /// Creates the call of an operation that the session knows, with other steps than the session's.
     func backgroundCall(for request: Request, _ steps: AttachedSteps) -> RequestActor {
-        makeRequest(request, .stream, start: clock.now(), isInFlight: true, behind: steps)
+        makeRequest(request, .stream, start: clock.now(), isInFlight: true, steps: joined(steps, request))
     }
 
-    /// Creates the actor of a direct call that continues, on the engine of its first exchange.
+    /// Creates the actor of a call that began without one. A session that drains lets it continue.
     ///
-    /// - Parameter isInFlight: Whether the session knows the call, so that it continues while the session drains.
-    func makeRequest(
-        continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor?, isInFlight: Bool
-    ) -> RequestActor {
-        let engine =
-            predecessor.map { engines.engine($0.first) } ?? engines.engine(for: preparation.queue(of: call.request))
-        return RequestActor(
-            call, session: self, engine: engine, steps: steps, after: predecessor, isInFlight: isInFlight)
-    }
-
-    /// Prepares the first request of a call, and creates its exchange.
-    ///
-    /// - Parameter url: The URL of the request, if it is known already.
-    @inline(never)
-    func makeExchange(
-        _ request: Request, start: EngineInstant, _ history: AttemptHistory, callID: UInt64,
-        readers: (any HeadValidator)?, keepsCoding: Bool, url: WireURL?
-    ) throws -> ExchangeActor {
-        makeExchange(
-            try preparation.prepare(
-                request, delivery: .memory, start: start, history: history, callID: callID, keepsCoding: keepsCoding,
-                url: url),
-            readers: readers)
+    /// - Parameter end: The end of the attempt after which the call continues.
+    func makeRequest(continuing call: Call, _ steps: AttachedSteps, after end: AttemptEnd) -> RequestActor {
+        let earlier = end.last.value is Call ? nil : end.context
+        let engine = engines.engine(for: preparation.queue(of: call.request))
+        return RequestActor(call, session: self, engine: engine, steps: steps, after: earlier, isInFlight: true)
     }
 
     /// Creates an exchange that has not started.
@@ -254,7 +210,7 @@ extension Session {
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
         error.wasThrown(by: call.id)
-        error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
+        error.earlierTraffic = max(error.earlierTraffic, call.traffic)
         return error
     }
 
@@ -263,6 +219,27 @@ extension Session {
         let error = completed(error, of: call)
         call.tellEnd(.failure(error))
         return error
+    }
+
+    /// Ends a call with its result, and sends its last events. A final response is a failure if its body was cut off at the limit on
+    /// bodies.
+    func ended(
+        _ call: Call, with result: Result<StepResponse, any Error>
+    ) -> Result<StepResponse, any Error> {
+        let answer: StepResponse
+        switch result {
+        case .failure(let error): return .failure(ended(call, with: error))
+        case .success(let received): answer = received
+        }
+        guard case .tooLarge(let limit)? = answer.response.bodyCut else {
+            if call.observer != nil { call.tellEnd(.success(answer.response)) }
+            return result
+        }
+        var error = TrellisError(
+            .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
+            url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
+        error.followed = answer.response.redirects
+        return .failure(ended(call, with: error))
     }
 
     /// Returns the URL of a request, completed with the base URL and the default query items if the URL is valid.
@@ -276,8 +253,8 @@ extension Session: RequestSender {
 
     func answer(inFlight request: Request) async throws -> Answer {
         let steps = AttachedSteps(configuration.steps.ofRequestsInFlight)
-        return try await makeRequest(request, .memory, start: clock.now(), isInFlight: true, behind: steps)
-            .runCollecting(nil)
+        let call = makeRequest(request, .memory, start: clock.now(), isInFlight: true, steps: joined(steps, request))
+        return try await call.runCollecting(nil)
     }
 }
 

@@ -15,25 +15,6 @@ extension Session {
         await configuration.alternativeServices?.load()
     }
 
-    /// Returns whether a request may be a direct call: no file must be read, no alternative service is tried before the origin, and the
-    /// request goes to the origin that the credentials are meant for.
-    func mayBeDirect(_ request: Request) -> Bool {
-        guard !request.hasLeftOrigin else { return false }
-        guard configuration.hasUpgrades else { return true }
-        guard !mustPrepareUpgrades else { return false }
-        guard configuration.alternativeServices != nil, let whole = try? preparation.completingURL(of: request) else {
-            return true
-        }
-        return alternative(for: upgraded(whole, nil)) == nil
-    }
-
-    /// Returns whether a call may wait for something before its exchange, so that its deadline has to end more than the exchange: for a
-    /// disk, for the rules of TLS or their passphrase, for a rule about proxies, a resolver or an evaluator.
-    func mayWaitBeforeExchange(_ request: Request) -> Bool {
-        request.waitsForDisk || mustPrepareUpgrades || preparation.mayLoadTrust
-            || preparation.mayAskUser(for: request)
-    }
-
     /// Returns the alternative service to which a request is sent; `nil` if that is its origin.
     func alternative(for request: Request) -> AlternativeService? {
         // Trailers are sent over HTTP/1.1 only. The certificate is the proof that the service is one of the origin.

@@ -42,7 +42,7 @@ extension SessionEngines {
     @discardableResult
     fileprivate func cancel(_ error: TrellisError) -> [(SessionEngine, EngineWait)] {
         // First of all: a call that has not reached its engine finds its error there.
-        for call in first.actor.calls.direct { call.cancel(error) }
+        first.actor.calls.cancelCallsWithoutActor(error)
         // Before the first slot is free: a request that is to end must not get it.
         for engine in all {
             for call in engine.actor.calls.all { call.call.record.withLock { $0.cancellation = error } }
@@ -70,7 +70,7 @@ extension SessionEngines {
     /// Returns whether no engine has a request, and none has begun one since the first engine was asked.
     private func isQuiet(_ life: SessionLife) async -> Bool {
         // Before the engines: such a call leaves the list after its exchange has begun on one of them.
-        if first.actor.calls.hasDirect, !life.hasDrained { return false }
+        if first.actor.calls.hasCallsWithoutActor, !life.hasDrained { return false }
         var counts: [Int?] = []
         for engine in started { counts.append(await engine.actor.entryCountIfEmpty) }
         for (index, engine) in started.enumerated() {

@@ -12,6 +12,19 @@ extension RequestPreparation {
         }
     }
 
+    /// Throws the error of a request that could not be sent whatever its session's state is, because of its URL, its method or its fields.
+    func checkBeforeStart(_ request: Request) throws {
+        if let failure = request.conversionFailure { throw failure }
+        let whole = try completingURL(of: request)
+        do throws(TrellisError) {
+            _ = try url(of: whole)
+            try Self.check(whole)
+            if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+        } catch {
+            throw error.naming(request)
+        }
+    }
+
     /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.
     ///
     /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.

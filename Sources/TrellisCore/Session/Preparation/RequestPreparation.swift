@@ -95,23 +95,19 @@ package final class RequestPreparation: Sendable {
     /// - Parameters:
     ///   - delivery: The way in which the body is delivered; the session's limit on bodies applies to bodies in memory.
     ///   - start: The instant at which the call was made.
-    ///   - isDeferred: Returns whether the request belongs to a handle, which starts it later.
-    ///   - history: The earlier attempts and hops of the call; `nil` for the first exchange of a stream or a handle without steps.
+    ///   - history: The earlier attempts and hops of the call; `nil` for a request that is only looked at.
     ///   - sizes: The sizes of the body's files.
-    ///   - keepsCoding: Whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
-    ///   - url: The URL of the request, if it is known; it does not count in a session with a base URL or default query items.
     package func prepare(
-        _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
-        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0, keepsCoding: Bool = false,
-        url: WireURL? = nil
+        _ request: Request, delivery: Delivery, start: EngineInstant,
+        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0
     ) throws -> PreparedRequest {
         // A type that converts requests of other types does not check each of them for a failed URL conversion.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
-            var (request, known) = (request, url)
+            var request = request
             // A request with a history was completed when its call began: a redirect leads away from the session's defaults.
-            if let urlDefaults, history == nil { (request, known) = (try urlDefaults.completing(request), nil) }
-            let url = if let known { known } else { try self.url(of: request) }
+            if let urlDefaults, history == nil { request = try urlDefaults.completing(request) }
+            let url = try self.url(of: request)
             try Self.check(request)
             let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
             if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
@@ -131,8 +127,8 @@ package final class RequestPreparation: Sendable {
             let alternative = request.extras?.extras.alternative
             // The program may send the request of the response again, and then it goes to the origin.
             if alternative != nil { request = request.sent(to: nil) }
-            let keepsCoding = keepsCoding || request.keepsCoding
-            if request.keepsCoding { request.keepsCoding = false }
+            let keepsCoding = request.keepsCoding
+            if keepsCoding { request.keepsCoding = false }
             if request.isComplete { request.isComplete = false }
             let trustEvaluation = try trustEvaluations?.evaluation(for: url)
             let wire = TransferOptions(
@@ -155,7 +151,7 @@ package final class RequestPreparation: Sendable {
                 streamedBody: body.streamed, limits: timeLimits,
                 maximumBodySize: request.maximumBodySize
                     ?? (delivery == .stream ? .unlimited : configuration.maximumBodySize),
-                start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
+                start: start, expectContinueTimeout: expectContinueTimeout, history: history,
                 callID: callID, proxyDecision: chosen.decision, trustEvaluation: trustEvaluation)
         } catch {
             throw error.naming(request)

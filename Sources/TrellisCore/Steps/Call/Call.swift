@@ -13,7 +13,7 @@ final class Call: Sendable {
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
     /// Whether the call began without an actor, and so without an engine of its own: each wait chooses one.
-    private let isDirect: Bool
+    private let hasNoEngine: Bool
     let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
@@ -29,8 +29,12 @@ final class Call: Sendable {
     var hasStart: Bool { start != nil }
     /// The retry budget that was the first to record the call's request.
     let firstBudget = FirstBudget()
-    /// The changing state of the call. A direct call that succeeds at once has none.
+    /// The changing state of the call. A call without an actor that succeeds at once has none.
     private let lazyRecord = LazyReference<Locked<CallRecord>>()
+    /// The kinds of requests that earlier exchanges of the call may have sent, as the raw value of ``EarlierTraffic``.
+    private let sentKinds = Atomic(EarlierTraffic.none.rawValue)
+    /// The position in the session's list of calls without an actor, which guards it by its lock; -1 outside of the list.
+    let listPosition = Atomic(-1)
     /// The number of attempts that were started; `nil` if the call is not hedged, so that its attempts are sent one after the
     /// other.
     let starts: StartCount?
@@ -43,15 +47,14 @@ final class Call: Sendable {
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
         observer: CallObserver? = nil, exchangeObserver: (any ExchangeObserver)? = nil, isHedged: Bool = false,
-        isDirect: Bool = false,
-        record: Locked<CallRecord>? = nil
+        hasNoEngine: Bool = false, record: Locked<CallRecord>? = nil
     ) {
         self.id = id
         self.request = request
         self.delivery = delivery
         self.limit = limit
         self.engine = engine
-        self.isDirect = isDirect
+        self.hasNoEngine = hasNoEngine
         self.clock = clock
         self.sender = sender
         self.observer = observer
@@ -65,7 +68,7 @@ final class Call: Sendable {
     }
 
     /// The engine thread for a wait of the call's steps.
-    var waitingEngine: EngineExecutor { isDirect ? sender?.freeEngine ?? engine : engine }
+    var waitingEngine: EngineExecutor { hasNoEngine ? sender?.freeEngine ?? engine : engine }
 
     /// The changing state of the call, made when it is first needed.
     var record: Locked<CallRecord> { lazyRecord.load() ?? lazyRecord.storeIfNil(Locked(CallRecord())) }
@@ -86,6 +89,9 @@ final class Call: Sendable {
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
     var cancellation: (any Error)? { existingRecord?.withLock { $0.cancellation } }
 
+    /// Whether the call's result is decided.
+    var isDecided: Bool { existingRecord?.withLock { $0.isDecided } ?? false }
+
     /// The error with which the call has ended while its steps are at work; `nil` if it has not.
     var endReason: (any Error)? { existingRecord?.withLock { $0.endReason ?? $0.cancellation } }
 
@@ -95,6 +101,16 @@ final class Call: Sendable {
         try Task.checkCancellation()
         guard let record = existingRecord else { return }
         if let error = record.withLock({ $0.isDecided ? CancellationError() : $0.cancellation }) { throw error }
+    }
+
+    /// The kinds of requests that earlier exchanges of the call may have sent.
+    var traffic: EarlierTraffic { EarlierTraffic(rawValue: sentKinds.load(ordering: .relaxed)) ?? .other }
+
+    /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
+    func note(_ request: Request, _ error: (any Error)? = nil) {
+        if let error = error as? TrellisError, !error.mayHaveSentBytes { return }
+        let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
+        if traffic > self.traffic { sentKinds.max(traffic.rawValue, ordering: .relaxed) }
     }
 
     /// Begins the call's time, unless it has begun. Until its end, the observers of the session wait for the call.
@@ -115,7 +131,7 @@ extension Call {
 
     /// Records an exchange that has ended, if the call has a handle that shows exchanges.
     func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
-        record.withLock { record in
+        existingRecord?.withLock { record in
             let recent = record.exchanges?.suffix(Self.recentExchanges)
             guard recent?.contains(where: { $0.prepared === prepared }) == false else { return }
             if record.exchanges?.count == Self.maximumExchanges {
@@ -123,14 +139,6 @@ extension Call {
             }
             record.exchanges?.append(
                 RequestExchange(attempt: attempt, metrics: metrics ?? Metrics(), prepared: prepared))
-        }
-    }
-
-    /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
-    func note(_ request: Request, _ error: (any Error)? = nil) {
-        guard let error = error as? TrellisError, !error.mayHaveSentBytes else {
-            let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
-            return record.withLock { $0.traffic = max($0.traffic, traffic) }
         }
     }
 

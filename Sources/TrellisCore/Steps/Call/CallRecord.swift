@@ -18,8 +18,6 @@ struct CallRecord: Sendable {
     var awaitsRefresh = false
     /// The conditions of the call's readers.
     var conditions = CallConditions()
-    /// The kinds of requests that earlier exchanges of the call may have sent.
-    var traffic = EarlierTraffic.none
     /// The exchanges that have ended, for a handle to show; `nil` if the call has no handle.
     var exchanges: [RequestExchange]?
     /// The last requests of the call that retry budgets have recorded, by budget.

@@ -42,10 +42,9 @@ extension RequestActor {
         var error = TrellisError(
             .timedOut(.total), method: call.request.method, url: session.completeURL(of: call.request))
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
-        let last = exchange ?? predecessor
-        let history = last?.prepared.history
-        error.metrics.attemptCount = last == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
-        error.followed = history?.redirects ?? []
+        let history = exchange?.prepared.history
+        error.metrics.attemptCount = history?.attempt ?? earlier?.attempt ?? 0
+        error.followed = history?.redirects ?? earlier?.redirects ?? []
         guard let wait = call.record.withLock({ $0.wait }) else {
             if underWay.isEmpty {
                 error.detail = "a step around the request was at work"

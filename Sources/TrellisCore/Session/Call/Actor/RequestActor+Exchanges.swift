@@ -52,12 +52,10 @@ extension RequestActor {
     /// Returns the response of a call for memory with its complete body.
     @inline(never)
     nonisolated func collected(_ response: StepResponse) async throws -> Answer {
-        Answer(
-            to: response.sent, response: response.response, body: try await response.wholeBody(),
-            observer: call.observer, validationResult: response.validationResult)
+        Answer(response, try await response.wholeBody(), observer: call.observer)
     }
 
-    /// Runs the call in the caller's task and returns its response with the complete body.
+    /// Performs the call of a verb and returns its response with the complete body.
     @inline(never)
     nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
         try await collected(run(conditions))
@@ -68,25 +66,9 @@ extension RequestActor {
         try await collected(answer(conditions))
     }
 
-    /// Performs the rest of a direct call, in a task that the deadline can cancel.
+    /// Performs the rest of a call that began without an actor, in a task that the deadline can cancel.
     ///
-    /// - Parameters:
-    ///   - result: The result of the first attempt, before its redirects.
-    ///   - sent: The request of the first attempt as it was adapted; `nil` if an adapter has failed.
-    @inline(never)
-    nonisolated func proceed(
-        after result: Result<StepResponse, any Error>, sent: Request?, _ conditions: ReadingConditions?
-    ) async throws -> StepResponse {
-        try await proceed(conditions) {
-            do {
-                return .success(try await Pipeline(self).continued(after: result, sent: sent))
-            } catch {
-                return .failure(error)
-            }
-        }
-    }
-
-    /// Performs the rest of a direct call, in a task that the deadline can cancel.
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
     @inline(never)
     nonisolated func proceed(
         _ conditions: ReadingConditions?, with work: @escaping @Sendable () async -> Result<StepResponse, any Error>

@@ -5,7 +5,7 @@ import Synchronization
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
 /// lives on an engine thread. Its exchanges are created on the same engine.
 ///
-/// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
+/// A verb runs the call in a task that it waits for (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
 /// when it is cancelled.
 actor RequestActor: EngineActor {
@@ -21,12 +21,8 @@ actor RequestActor: EngineActor {
     nonisolated let steps: AttachedSteps
     /// The number of application steps that ran before this actor's pipeline begins.
     nonisolated let depth: Int
-    /// The first exchange, if no step can change it, or if its response was received before the call was created.
-    nonisolated let first: ExchangeActor?
-    /// The ended exchange after which the call continues, if the call began without an actor; `nil` otherwise.
-    nonisolated let predecessor: ExchangeActor?
-    /// The response that the first exchange has already received.
-    nonisolated let answered: StepResponse?
+    /// The attempt after which the call continues, if the call began without an actor and has sent requests.
+    nonisolated let earlier: CallContext?
     /// Whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
     /// the session drains.
     nonisolated let isInFlight: Bool
@@ -44,7 +40,7 @@ actor RequestActor: EngineActor {
     /// Whether the session knows the call.
     private var isRegistered = false
     var result: Result<StepResponse, any Error>?
-    /// The exchange that was started last. Before the start, the first exchange if no step can change it.
+    /// The exchange that was started last.
     private(set) var exchange: ExchangeActor?
     /// The exchanges that had not ended when the last one was started.
     private(set) var others: [ExchangeActor] = []
@@ -54,18 +50,14 @@ actor RequestActor: EngineActor {
 
     init(
         _ call: Call, session: Session, engine: SessionEngine, steps: AttachedSteps, depth: Int = 0,
-        first: ExchangeActor? = nil, answered: StepResponse? = nil, after predecessor: ExchangeActor? = nil,
-        isInFlight: Bool = false
+        after earlier: CallContext? = nil, isInFlight: Bool = false
     ) {
         self.call = call
         self.session = session
         self.steps = steps
         self.depth = depth
-        self.first = first
-        self.predecessor = predecessor ?? (answered == nil ? nil : first)
-        self.answered = answered
+        self.earlier = earlier
         self.isInFlight = isInFlight
-        exchange = first
         self.engine = engine
         prefersEngine = engine.executor.isCurrent
         executor = engine.executor
@@ -83,7 +75,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Calls from verbs
 
-    /// Performs the call in the caller's task. The call ends with the task.
+    /// Performs the call of a verb. The call ends with the caller's task.
     ///
     /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
     @inline(__always)
@@ -91,33 +83,19 @@ actor RequestActor: EngineActor {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
         if CallingThread.isEngine { return try await answer(conditions) }
         begin(with: conditions)
-        if steps.haveUserCode || session.mayWaitBeforeExchange(call.request) {
-            return try await performInTask { await self.perform() }
-        }
-        return try await performHere()
+        return try await performInTask { await self.perform() }
     }
 
-    /// Starts a call that its caller's task performs.
+    /// Starts a call that a verb performs.
     @inline(never)
     nonisolated func begin(with conditions: ReadingConditions?) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
-        submit { $0.startInCallersTask() }
+        submit { $0.startForVerb() }
     }
 
     nonisolated func perform() async -> Result<StepResponse, any Error> {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
-    }
-
-    /// Performs the call in the caller's task itself, because everything for which the call waits ends with the exchange.
-    @inline(never)
-    private nonisolated func performHere() async throws -> StepResponse {
-        try await withTaskCancellationHandler {
-            let result = await perform()
-            return try await withReply { conclude(result, to: $0) }
-        } onCancel: {
-            submit { $0.cancel(CancellationError()) }
-        }
     }
 
     /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the caller's
@@ -126,25 +104,16 @@ actor RequestActor: EngineActor {
     nonisolated func performInTask(
         _ work: @escaping @Sendable () async -> Result<StepResponse, any Error>
     ) async throws -> StepResponse {
-        try await performed { reply in
-            // The new task would not know.
-            if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
-            // Code of the user's does not run on an engine thread.
-            if CallingThread.isEngine {
-                keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
-            } else {
-                keep(Task.immediate { conclude(await work(), to: reply) })
-            }
-        }
-    }
-
-    /// Waits for the result of a task that performs the call, until the call is cancelled or reaches its deadline.
-    ///
-    /// - Parameter begin: Begins the task, which concludes the call with the reply, and keeps it.
-    nonisolated func performed(_ begin: (Reply<StepResponse>) -> Void) async throws -> StepResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                begin(reply)
+                // The new task would not know.
+                if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+                // Code of the user's does not run on an engine thread.
+                if CallingThread.isEngine {
+                    keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+                } else {
+                    keep(Task.immediate { conclude(await work(), to: reply) })
+                }
                 // The handler of the cancellation may have found no task.
                 if Task.isCancelled { cancelWork() }
             }
@@ -167,7 +136,7 @@ actor RequestActor: EngineActor {
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
-        let result = ended(with: result)
+        let result = session.ended(call, with: result)
         submit { $0.settle(result) }
         reply.resume(with: result)
     }
@@ -207,8 +176,8 @@ actor RequestActor: EngineActor {
         if register() { handle(event) }
     }
 
-    /// Registers a call that runs in its caller's task, and sets its deadline.
-    func startInCallersTask() {
+    /// Registers a call that a verb performs, and sets its deadline.
+    func startForVerb() {
         guard register() else { return }
         handle(.begin)
         setTimer()
@@ -219,11 +188,9 @@ actor RequestActor: EngineActor {
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        let refusal = engine.actor.callsOnEngineThread.begin(self, following: predecessor)
+        let refusal = engine.actor.callsOnEngineThread.begin(self)
         isRegistered = refusal == nil
         if let error = refusal ?? call.cancellation { cancel(error) }
-        // The session already knows this call, which follows any redirect of the first exchange.
-        if isRegistered, answered == nil { first?.perform { $0.joinCall() } }
         return isRegistered && !state.isFinished
     }
 
@@ -254,7 +221,7 @@ actor RequestActor: EngineActor {
     /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
-        settle(ended(with: result))
+        settle(session.ended(call, with: result))
     }
 
     /// Stores a result that is decided.
@@ -294,24 +261,6 @@ actor RequestActor: EngineActor {
             late = failure
         }
         fail(late ?? overdue, .finish, isOverdue: true)
-    }
-
-    /// Ends the call. A final response is a failure if its body was cut off at the limit on bodies.
-    private nonisolated func ended(with result: Result<StepResponse, any Error>) -> Result<StepResponse, any Error> {
-        let answer: StepResponse
-        switch result {
-        case .failure(let error): return .failure(session.ended(call, with: error))
-        case .success(let received): answer = received
-        }
-        guard case .tooLarge(let limit)? = answer.response.bodyCut else {
-            call.tellEnd(.success(answer.response))
-            return result
-        }
-        var error = TrellisError(
-            .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
-            url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
-        error.followed = answer.response.redirects
-        return .failure(session.ended(call, with: error))
     }
 
     /// The exchanges that have not ended; the last begun comes last.

@@ -33,12 +33,9 @@ final class RequestHandle: Sendable {
 
     /// Returns the request as the first attempt sends it, if no step changes it.
     func request() throws -> Request {
-        let actor = try actor.get()
-        let (call, prepared) = (actor.call, actor.first?.prepared)
-        return try
-            (prepared
-            ?? session.preparation.prepare(call.request, delivery: call.delivery, start: session.clock.now()))
-            .request
+        let call = try actor.get().call
+        let now = session.clock.now()
+        return try session.preparation.prepare(call.request, delivery: call.delivery, start: now).request
     }
 
     /// The number of the call in its process; `nil` if the request could not be created.

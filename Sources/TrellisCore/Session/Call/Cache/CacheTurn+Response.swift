@@ -87,7 +87,7 @@ extension CacheTurn {
     }
 
     private var mayCutBodies: Bool {
-        pipeline.call.delivery == .memory && !pipeline.request.steps.mayReplaceResponses
+        pipeline.call.delivery == .memory && !pipeline.attached.mayReplaceResponses
     }
 
     /// The limit on the body in memory.

@@ -84,10 +84,7 @@ struct CacheTurn {
             return []
         }
         cache.recordSearch()
-        // A stored failure is not the response to another attempt.
-        let isRepeated = pipeline.context.attempt > 1
-        let usable = lookup.usable(entries)
-        return isRepeated ? usable.filter { $0.head.stored.status < 400 } : usable
+        return usable(entries)
     }
 
     /// Returns a stored response, and validates it in the background if it is stale.
@@ -167,6 +164,7 @@ struct CacheTurn {
     ///
     /// - Parameter rest: The longest time for the wait, from which the time that has passed is taken off.
     private func outcome(of flight: CacheFlight, _ rest: inout Duration) async throws -> CacheFlight.Outcome {
+        guard pipeline.actor != nil else { throw Pipeline.NeedsTask(rest: .hop(asked)) }
         let (context, limit, start) = (pipeline.context, rest, pipeline.context.now)
         guard limit > .zero else { return .notStored }
         context.call.record.withLock { $0.wait = .sharedAnswer(since: start) }

@@ -2,44 +2,43 @@ import CurlEngine
 
 /// The cache of an exchange: a stored response in place of the exchange, or the exchange, whose response may be stored.
 extension Pipeline {
-    /// Returns the response to a request from a cache, of the framework's or of the user's.
+    /// Returns the response to a request from a cache of the user's.
     ///
     /// - Parameter asked: The request without the cookies of the session.
-    @inline(__always)
-    func exchange(
-        _ request: Request, asked: Request, through cache: any ResponseCaching
-    ) async throws -> StepResponse {
-        if let cache = self.request.steps.httpCache { return try await exchangeWithCache(request, asked: asked, cache) }
-        return try await exchangeWithOtherCache(request, asked: asked, cache)
-    }
-
     @inline(never)
-    private func exchangeWithOtherCache(
-        _ request: Request, asked: Request, _ cache: any ResponseCaching
-    ) async throws -> StepResponse {
+    func exchangeWithOtherCache(_ request: Request, asked: Request) async throws -> StepResponse {
+        guard let cache = steps.cache else { return try await exchangeForCache(request) }
         let next = NextStep(
-            origin: (call, self.request.steps),
+            origin: (call, attached),
             responseOfCache: { request, cache in
-                try await self.exchangeWithCache(request, asked: asked, cache)
+                try await self.exchange(try CacheTurn(self, cache, request, asked: asked))
             },
             { try await self.exchangeForCache($0) })
         return try await cache.response(to: request, context: context, next: next).answering(last)
     }
 
-    /// Returns the response to a request from the cache or from the server.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it is sent, with the cookies of the session.
-    ///   - asked: The request without them.
+    /// Returns the stored response to a request, if the storage has it in memory.
     @inline(never)
-    func exchangeWithCache(_ request: Request, asked: Request, _ cache: HTTPCache) async throws -> StepResponse {
-        let turn = try CacheTurn(self, cache, request, asked: asked)
-        let answer = try await turn.run()
+    func answerAtOnce(_ turn: CacheTurn) throws -> StepResponse? {
+        guard let storage = attached.immediate.cache?.storage, let answer = turn.answerAtOnce(from: storage) else {
+            return nil
+        }
+        try call.checkCancellation()
+        // Otherwise the session knows the call.
+        if actor == nil, !isListed, session.life.isShutDown { throw TrellisError.sessionIsShutDown }
+        return recorded(answer, turn)
+    }
+
+    /// Returns the response to a request from the cache or from the server.
+    @inline(never)
+    func exchange(_ turn: CacheTurn) async throws -> StepResponse { recorded(try await turn.run(), turn) }
+
+    private func recorded(_ answer: StepResponse, _ turn: CacheTurn) -> StepResponse {
         if answer.sent === turn.lookup { last.note(turn.lookup) }
         if let status = answer.response.cacheStatus {
-            cache.record(status)
+            turn.cache.record(status)
             tell { .cacheUsed(status) }
-            call.exchangeObserver?.didUseCache(status, for: request, context: context)
+            call.exchangeObserver?.didUseCache(status, for: turn.request, context: context)
         }
         return answer
     }

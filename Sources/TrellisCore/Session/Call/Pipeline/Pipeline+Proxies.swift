@@ -1,6 +1,7 @@
 import CurlEngine
 
-/// The proxies of an exchange, tried in order, with the addresses of their names.
+/// The proxies of an exchange, tried in order, with the addresses of their names, and the addresses of a server that a SOCKS proxy is asked
+/// for.
 extension Pipeline {
     /// Sends a request through the proxies that its rule names, until the connection to one of them works.
     @inline(never)
@@ -43,6 +44,46 @@ extension Pipeline {
                 throw error
             }
         }
+    }
+
+    /// Returns a request that is sent through a proxy, with the addresses that the session's resolver has for it.
+    private func routed(
+        _ request: Request, to url: WireURL, through proxy: Proxy, _ decision: ProxyDecision
+    ) async throws -> Request {
+        let routes = session.preparation.routes
+        let known = try routes.knownAddresses(for: request, to: url, through: proxy, now: call.clock.now())
+        if let known { return request.through(proxy, decision: decision, addresses: known) }
+        let clock = call.clock
+        let found = try await result(of: .resolver(host: url.host), for: request) {
+            try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock) { kind in
+                self.tell { kind }
+            }
+        }
+        return request.through(proxy, decision: decision, addresses: found)
+    }
+
+    /// Sends a request through a proxy. A SOCKS proxy that looks up no names is asked for one address of the server after the other, until
+    /// it makes a connection. This is no retry: the server has received nothing until then.
+    ///
+    /// - Parameters:
+    ///   - routed: The request with its way through the proxy, and with the addresses that were looked up.
+    ///   - proxy: The proxy as the rule names it.
+    @inline(never)
+    private func sendToAddresses(
+        _ routed: Request, _ url: WireURL, _ proxy: Proxy, _ decision: ProxyDecision, _ permit: LimitPermit?
+    ) async throws -> StepResponse {
+        let routes = session.preparation.routes
+        var rest = try routes.addressesInTurn(of: routed, to: url, through: proxy)[...]
+        while let address = rest.popFirst() {
+            do {
+                let answer = try await send(routed.through(proxy, decision, to: address), permit)
+                routes.didReach(address, of: routed, to: url, through: proxy)
+                return answer
+            } catch let error as TrellisError where !rest.isEmpty && error.isOfAddress(routed) {
+                try call.checkCancellation()
+            }
+        }
+        return try await sendAuthenticated(routed, proxy, decision, permit)
     }
 
     /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
@@ -102,5 +143,24 @@ extension TrellisError {
         case .timedOut(.connect): metrics.peerAddress == nil && metrics.connect == .zero
         default: true
         }
+    }
+}
+
+extension Request {
+    /// Returns a copy for whose server a SOCKS proxy is asked by one address.
+    fileprivate func through(_ proxy: Proxy, _ decision: ProxyDecision, to address: IPAddress) -> Request {
+        var addresses = extras?.extras.selected?.addresses ?? FoundAddresses()
+        addresses.choice = address
+        return through(proxy, decision: decision, addresses: addresses)
+    }
+}
+
+extension TrellisError {
+    /// Returns whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
+    /// another address, and the request may be sent there.
+    fileprivate func isOfAddress(_ request: Request) -> Bool {
+        guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }
+        // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
+        return [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated
     }
 }

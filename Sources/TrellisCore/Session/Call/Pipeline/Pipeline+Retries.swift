@@ -6,7 +6,7 @@ extension Pipeline {
     /// first byte of a stream, if a policy wants that.
     func validated(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result else { return end }
-        if call.delivery == .stream, request.steps.waitsForFirstByte { return await withFirstByte(end, of: answer) }
+        if call.delivery == .stream, attached.waitsForFirstByte { return await withFirstByte(end, of: answer) }
         guard call.delivery == .memory, let body = answer.data,
             let conditions = call.record.withLock({ $0.conditions.first })
         else { return end }

@@ -55,6 +55,33 @@ extension Pipeline {
     }
 }
 
+/// The files of certificates, which are read before an exchange.
+extension Pipeline {
+    /// Whether the exchange may have to wait for the files of certificates. A call without an actor has looked already.
+    var mayLoadTrust: Bool { actor != nil && session.preparation.mayLoadTrust }
+
+    /// Reads the certificates for a request, if they must be read.
+    @inline(never)
+    func loadTrust(for request: Request) async throws {
+        let preparation = session.preparation
+        let changes = try await noting(.trustFiles) {
+            try await preparation.loadTrust(for: request, now: call.clock.now()) { fileLimit(for: request) }
+        }
+        for change in changes {
+            tell { .trustFilesChanged(change.paths, change.error) }
+        }
+    }
+
+    /// Returns the limit on the first read of the files of certificates: that on connecting.
+    private func fileLimit(for request: Request) -> TrustFileLimit? {
+        let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
+        guard let limit else { return nil }
+        return TrustFileLimit(
+            wait: { try await self.context.pause(for: .nanoseconds(limit)) }, elapsed: { self.elapsed },
+            isZero: limit == 0)
+    }
+}
+
 extension TrellisError {
     /// Returns the error of an exchange with the reason of another error.
     fileprivate func because(_ other: TrellisError) -> TrellisError {

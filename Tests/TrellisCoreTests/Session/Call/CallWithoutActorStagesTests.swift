@@ -9,7 +9,7 @@ import TrellisTesting
 
 /// The stages of calls without an actor: they are those of other calls.
 @Suite(.timeLimit(.minutes(3)))
-struct DirectCallStagesTests {
+struct CallWithoutActorStagesTests {
     /// A network step that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {

@@ -8,7 +8,7 @@ import TrellisTesting
 
 /// Calls whose steps do not wait, and the moment when such a call continues with an actor.
 @Suite(.timeLimit(.minutes(3)))
-struct DirectCallTests {
+struct CallWithoutActorTests {
     /// The number of times that a retrier was asked.
     private final class Count: Sendable {
         let value = Locked(0)
@@ -33,15 +33,16 @@ struct DirectCallTests {
         steps.intercept(with: RetryPolicy())
         steps.cookies = CookieJar()
         steps.circuitBreaker = CircuitBreaker()
-        #expect(AttachedSteps(steps).direct?.mayWait == false)
+        #expect(!AttachedSteps(steps).immediate.mayWait)
         steps.adapters.append(
             Adapter { request, context in
                 try await context.wait(for: .zero)
                 return request
             })
-        #expect(AttachedSteps(steps).direct?.mayWait == true)
+        #expect(AttachedSteps(steps).immediate.mayWait)
+        steps.adapters = []
         steps.cookies = CookieFile(path: "/none")
-        #expect(AttachedSteps(steps).direct == nil)
+        #expect(AttachedSteps(steps).immediate.mayWait)
     }
 
     /// A session that drains waits for a call whose exchange has ended and whose retrier has not decided yet.
@@ -101,9 +102,18 @@ struct DirectCallTests {
         await shutdown
     }
 
-    @Test func aRedirectIsFollowedWhileTheSessionDrains() async throws {
-        let scripted = Scripted { $0.steps.adapters = [Adapter { request, _ in request.withHeader(.accept, "a/b") }] }
-        async let outcome = Outcome { try await text(scripted.session, Request("http://localhost/")) }
+    /// A session that drains sends what a call in flight still needs, whatever surrounds the call.
+    @Test(arguments: [true, false], [true, false])
+    func aRedirectIsFollowedWhileTheSessionDrains(_ hasAdapter: Bool, _ isStream: Bool) async throws {
+        let scripted = Scripted {
+            if hasAdapter { $0.steps.adapters = [Adapter { request, _ in request.withHeader(.accept, "a/b") }] }
+        }
+        async let outcome = Outcome {
+            guard isStream else { return try await text(scripted.session, Request("http://localhost/")) }
+            return try await scripted.session.stream("http://localhost/").chunks.reduce(into: "") {
+                $0 += String(decoding: $1, as: UTF8.self)
+            }
+        }
         let first = try await scripted.transport.nextAttempt()
         async let shutdown: Void = scripted.session.shutdown(drainingFor: .seconds(10))
         await scripted.waitUntilRefusing()
@@ -111,7 +121,7 @@ struct DirectCallTests {
         first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
         let second = try await scripted.transport.nextAttempt()
-        #expect(second.request.headers[.accept] == "a/b")
+        #expect(second.request.headers[.accept] == (hasAdapter ? "a/b" : nil))
         second.respond("x")
         #expect(await outcome == .answer("x"))
         await shutdown
@@ -154,8 +164,8 @@ struct DirectCallTests {
         #expect(count.value.withLock { $0 } == 1)
     }
 
-    /// The circuit of a host learns the outcome of a direct call.
-    @Test func aCircuitOpensAndRefusesDirectCalls() async throws {
+    /// The circuit of a host learns the outcome of a call without an actor.
+    @Test func aCircuitOpensAndRefusesCalls() async throws {
         var configuration = SessionConfiguration()
         configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 2)
         let transport = MockTransport { _ in MockResponse(status: 503) }
