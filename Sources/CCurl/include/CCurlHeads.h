@@ -22,6 +22,35 @@ bool ccurl_field_is_name(const void *_Nonnull name, const void *_Nonnull other, 
 // contains a NUL, CR or LF.
 bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);
 
+// Fields that are read from bytes in one pass. New ones are all zeros but for the limits and for a `content_length` of -1.
+struct ccurl_fields {
+  size_t read;            // the number of bytes that were read: of whole lines
+  size_t written;         // the number of bytes of the lines that were made of them
+  size_t count;           // of fields
+  size_t maximum_count;
+  size_t limit;           // the number of bytes that lines may still have
+  int64_t content_length; // -1 if there is none
+  uint32_t notes;
+  bool is_last_framing;   // whether the last field frames the message
+  bool is_trailers;       // whether the fields follow a body, which they do not frame
+};
+#define CCURL_NOTE_CODING 1            // there is a Transfer-Encoding
+#define CCURL_NOTE_CHUNKED 2           // which is `chunked` alone
+#define CCURL_NOTE_CLOSE 4             // there is a `Connection: close`
+#define CCURL_NOTE_KEEP_ALIVE 8        // there is a `Connection: keep-alive`
+#define CCURL_NOTE_CONNECTION 16       // there is another `Connection`
+#define CCURL_NOTE_KEEP_ALIVE_FIELD 32 // there is a field Keep-Alive
+#define CCURL_NOTE_CONTENT_CODING 64   // there is a Content-Encoding
+
+#define CCURL_FIELDS_CUT 0   // the bytes end within a line
+#define CCURL_FIELDS_END 1   // the empty line after the last field was read
+#define CCURL_FIELDS_FULL 2  // the next line, which is complete, does not fit
+#define CCURL_FIELDS_OTHER 3 // the next line may be cut, and is none of those that are read here: a fold, a length that is no plain number or
+                             // not the first, a line that is too long, one field too many, or a malformed line
+// Reads field lines, and writes them in the form of `ccurl_head_append`. Returns why it has stopped.
+int ccurl_fields_read(struct ccurl_fields *_Nonnull fields, const void *_Nonnull from, size_t length, void *_Nonnull to,
+                      size_t capacity);
+
 // Finds the name and the value in lines that `ccurl_field_scan` has accepted, at `start`; the positions in `field` are relative to `start`.
 // Returns the length of the line including its line feed, or 0 at the end.
 size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start, struct ccurl_field *_Nonnull field);

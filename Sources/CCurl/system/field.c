@@ -102,6 +102,110 @@ static int64_t decimal(const unsigned char *digits, size_t length) {
   return value;
 }
 
+// Returns the index of the first NUL, CR or LF from `start` on; `length` if there is none.
+static inline size_t line_break(const unsigned char *bytes, size_t start, size_t length) {
+  for (; start + sizeof(block16) <= length; start += sizeof(block16)) {
+    block16 found = line_breaks(bytes + start);
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof(halves));
+    if (halves[0] != 0) return start + (size_t)__builtin_ctzll(halves[0]) / 8;
+    if (halves[1] != 0) return start + 8 + (size_t)__builtin_ctzll(halves[1]) / 8;
+  }
+  while (start < length && bytes[start] != 0 && bytes[start] != '\r' && bytes[start] != '\n') start++;
+  return start;
+}
+
+// Notes what a field says about the message. Returns false for a length that needs a closer look.
+static inline bool note(const unsigned char *name, size_t name_length, const unsigned char *value, size_t length,
+                        struct ccurl_fields *fields) {
+  switch (name_length) {
+  case 10:
+    if (is_name(name, "keep-alive", 10)) fields->notes |= CCURL_NOTE_KEEP_ALIVE_FIELD;
+    if (!is_name(name, "connection", 10)) return true;
+    if (length == 10 && is_name(value, "keep-alive", 10)) fields->notes |= CCURL_NOTE_KEEP_ALIVE;
+    else if (length == 5 && is_name(value, "close", 5)) fields->notes |= CCURL_NOTE_CLOSE;
+    else fields->notes |= CCURL_NOTE_CONNECTION;
+    return true;
+  case 14:
+    if (!is_name(name, "content-length", 14)) return true;
+    int64_t number = decimal(value, length);
+    if (number < 0 || fields->content_length >= 0) return false;
+    fields->content_length = number;
+    fields->is_last_framing = true;
+    return true;
+  case 16:
+    if (is_name(name, "content-encoding", 16)) fields->notes |= CCURL_NOTE_CONTENT_CODING;
+    return true;
+  case 17:
+    if (!is_name(name, "transfer-encoding", 17)) return true;
+    bool is_chunked = length == 7 && is_name(value, "chunked", 7) && (fields->notes & CCURL_NOTE_CODING) == 0;
+    fields->notes |= is_chunked ? CCURL_NOTE_CODING | CCURL_NOTE_CHUNKED : CCURL_NOTE_CODING;
+    if (!is_chunked) fields->notes &= ~CCURL_NOTE_CHUNKED;
+    fields->is_last_framing = true;
+    return true;
+  }
+  return true;
+}
+
+int ccurl_fields_read(struct ccurl_fields *fields, const void *from, size_t length, void *to, size_t capacity) {
+  const unsigned char *bytes = from;
+  unsigned char *lines = to;
+  size_t start = fields->read, written = fields->written;
+  int end = CCURL_FIELDS_CUT;
+  while (start < length) {
+    size_t colon = start;
+    // Four bytes at a time, and then one by one.
+    while (colon + 4 <= length && (is_token_byte[bytes[colon]] & is_token_byte[bytes[colon + 1]] &
+                                   is_token_byte[bytes[colon + 2]] & is_token_byte[bytes[colon + 3]])) {
+      colon += 4;
+    }
+    while (colon < length && is_token_byte[bytes[colon]]) colon++;
+    if (colon == length) break;
+    if (bytes[colon] != ':' || colon == start) {
+      bool has_return = bytes[start] == '\r';
+      if (has_return && start + 1 == length) break;
+      if (bytes[start + has_return] == '\n' && fields->limit > has_return) {
+        fields->limit -= 1 + has_return;
+        start += 1 + has_return;
+        end = CCURL_FIELDS_END;
+      } else {
+        end = CCURL_FIELDS_OTHER;
+      }
+      break;
+    }
+    size_t value = colon + 1;
+    while (value < length && (bytes[value] == ' ' || bytes[value] == '\t')) value++;
+    size_t value_end = line_break(bytes, value, length), next = value_end;
+    if (next < length && bytes[next] == '\r') next++;
+    if (next == length) break;
+    next++;
+    size_t size = next - start;
+    if (bytes[next - 1] != '\n' || size > fields->limit || fields->count >= fields->maximum_count) {
+      end = CCURL_FIELDS_OTHER;
+      break;
+    }
+    while (value_end > value && (bytes[value_end - 1] == ' ' || bytes[value_end - 1] == '\t')) value_end--;
+    if (written + (value_end - start) + 1 > capacity) {
+      end = CCURL_FIELDS_FULL;
+      break;
+    }
+    fields->is_last_framing = false;
+    if (!fields->is_trailers && !note(bytes + start, colon - start, bytes + value, value_end - value, fields)) {
+      end = CCURL_FIELDS_OTHER;
+      break;
+    }
+    memcpy(lines + written, bytes + start, value_end - start);
+    written += value_end - start;
+    lines[written++] = '\n';
+    fields->count++;
+    fields->limit -= size;
+    start = next;
+  }
+  fields->read = start;
+  fields->written = written;
+  return end;
+}
+
 size_t ccurl_field_find(const void *lines, size_t length, size_t start, const void *name, size_t name_length,
                         struct ccurl_field *field) {
   const char *bytes = lines;

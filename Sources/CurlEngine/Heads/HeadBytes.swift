@@ -1,3 +1,5 @@
+private import Glibc
+
 /// The status line of a response.
 struct StatusLine {
     let version: WireVersion
@@ -90,6 +92,32 @@ extension UnsafeRawBufferPointer {
             value = value * 10 + Int64(byte - 48)
         }
         return value
+    }
+
+    /// Returns the index after the first line feed from an index on, if there is one.
+    func lineEnd(from start: Int) -> Int? {
+        guard start < count, let first = baseAddress else { return nil }
+        let end = unsafe memchr(first + start, 0x0a, count - start)
+        return unsafe end.map { unsafe UnsafeRawPointer($0) - first + 1 }
+    }
+
+    /// The bytes as the value of a `Content-Length`, of which others may be known. A list of equal values counts as one value (RFC 9112,
+    /// section 6.3).
+    func contentLength(known: Int64?) throws(HeadFailure) -> Int64 {
+        if known == nil, let length = unsafe decimal { return length }
+        var length = known
+        let text = unsafe String(decoding: self, as: UTF8.self)
+        for part in text.split(atByte: ",", omittingEmptySubsequences: false) {
+            var digits = part.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+            while digits.last == 0x20 || digits.last == 0x09 { digits.removeLast() }
+            guard digits.allSatisfy({ 0x30...0x39 ~= $0 }), let next = Int64(Substring(digits)) else {
+                throw .badContentLength(unsafe excerpt)
+            }
+            guard length == nil || length == next else { throw .conflictingContentLength }
+            length = next
+        }
+        guard let length else { throw .badContentLength(unsafe excerpt) }
+        return length
     }
 
     /// The first 80 bytes as text for messages, with control characters replaced.

@@ -188,27 +188,9 @@ struct HeadParser: ~Copyable {
         switch name.count {
         case 14 where unsafe name.isEqualIgnoringCase("content-length"):
             unsafe head.pointee.is_last_framing = true
-            if contentLength == nil, let length = unsafe value.decimal {
-                contentLength = length
-                return
-            }
-            // A list of equal values counts as one value (RFC 9112, section 6.3).
-            let text = unsafe String(decoding: value, as: UTF8.self)
-            for part in text.split(atByte: ",", omittingEmptySubsequences: false) {
-                var digits = part.utf8.drop { $0 == 0x20 || $0 == 0x09 }
-                while digits.last == 0x20 || digits.last == 0x09 { digits.removeLast() }
-                guard digits.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int64(Substring(digits)) else {
-                    throw .badContentLength(unsafe value.excerpt)
-                }
-                guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }
-                contentLength = length
-            }
+            contentLength = unsafe try value.contentLength(known: contentLength)
         case 16 where unsafe name.isEqualIgnoringCase("content-encoding"):
-            for name in unsafe String(decoding: value, as: UTF8.self).lowercasedASCII().split(atByte: ",") {
-                let name = name.utf8.split { $0 == 0x20 || $0 == 0x09 }.map { String(Substring($0)) }.joined(
-                    separator: " ")
-                if !name.isEmpty, name != "identity" { contentCodings.append(name) }
-            }
+            unsafe contentCodings += String(decoding: value, as: UTF8.self).contentCodings
         case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"):
             unsafe head.pointee.is_last_framing = true
             hasTransferEncoding = true

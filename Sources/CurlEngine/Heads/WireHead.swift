@@ -187,6 +187,36 @@ package struct WireFields: Hashable, Sendable {
     }
 }
 
+extension WireFields {
+    /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
+    var contentCodings: [String] {
+        values(of: "content-encoding").flatMap { String(decoding: $0, as: UTF8.self).contentCodings }
+    }
+
+    /// The number of seconds for which the server keeps an idle connection, if it says so in `Keep-Alive: timeout=`.
+    var keepAliveTimeout: Int? {
+        for value in values(of: "keep-alive") {
+            for parameter in String(decoding: value, as: UTF8.self).lowercasedASCII().split(atByte: ",") {
+                let text = parameter.utf8.filter { $0 != 0x20 && $0 != 0x09 && $0 != UInt8(ascii: "\"") }
+                guard text.starts(with: "timeout=".utf8) else { continue }
+                return Int(String(decoding: text.dropFirst(8), as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
+            }
+        }
+        return nil
+    }
+}
+
+extension String {
+    /// The content codings in a value of `Content-Encoding`, in lower case and without `identity`.
+    var contentCodings: [String] {
+        lowercasedASCII().split(atByte: ",").compactMap { name in
+            let words = name.utf8.split { $0 == 0x20 || $0 == 0x09 }.map { String(Substring($0)) }
+            let name = words.joined(separator: " ")
+            return name.isEmpty || name == "identity" ? nil : name
+        }
+    }
+}
+
 extension [UInt8] {
     /// Returns whether there is a NUL, CR or LF among the bytes from an index on.
     func hasLineBreak(from start: Int) -> Bool {

@@ -63,14 +63,3 @@ struct ChunkScanner: Hashable {
 
     private mutating func endSizeLine() { place = size == 0 ? .trailer : .bytes }
 }
-
-extension Int64 {
-    init?(hexDigit byte: UInt8) {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self = Int64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self = Int64(byte - UInt8(ascii: "a")) + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self = Int64(byte - UInt8(ascii: "A")) + 10
-        default: return nil
-        }
-    }
-}
