@@ -36,11 +36,10 @@ struct ccurl_fields {
 };
 #define CCURL_NOTE_CODING 1            // there is a Transfer-Encoding
 #define CCURL_NOTE_CHUNKED 2           // which is `chunked` alone
-#define CCURL_NOTE_CLOSE 4             // there is a `Connection: close`
-#define CCURL_NOTE_KEEP_ALIVE 8        // there is a `Connection: keep-alive`
-#define CCURL_NOTE_CONNECTION 16       // there is another `Connection`
-#define CCURL_NOTE_KEEP_ALIVE_FIELD 32 // there is a field Keep-Alive
-#define CCURL_NOTE_CONTENT_CODING 64   // there is a Content-Encoding
+#define CCURL_NOTE_CLOSE 4             // a Connection has `close`
+#define CCURL_NOTE_KEEP_ALIVE 8        // a Connection has `keep-alive`
+#define CCURL_NOTE_KEEP_ALIVE_FIELD 16 // there is a field Keep-Alive
+#define CCURL_NOTE_CONTENT_CODING 32   // there is a Content-Encoding
 
 #define CCURL_FIELDS_CUT 0   // the bytes end within a line
 #define CCURL_FIELDS_END 1   // the empty line after the last field was read
@@ -50,6 +49,27 @@ struct ccurl_fields {
 // Reads field lines, and writes them in the form of `ccurl_head_append`. Returns why it has stopped.
 int ccurl_fields_read(struct ccurl_fields *_Nonnull fields, const void *_Nonnull from, size_t length, void *_Nonnull to,
                       size_t capacity);
+
+// Returns whether the value of a Connection has the option `close`.
+bool ccurl_has_close(const void *_Nonnull list, size_t length);
+
+// The fields of a request, in the form of `HeaderLines`: lines that each end with a zero byte. New ones are all zeros.
+struct ccurl_request_lines {
+  const unsigned char *_Nullable host; // the first line with a Host, if there is one
+  size_t host_length;
+  size_t written; // the number of bytes that were written
+  uint32_t notes;
+};
+#define CCURL_REQUEST_ACCEPT 1 // there is an Accept, or it is left out on purpose
+#define CCURL_REQUEST_CLOSE 2  // a Connection has `close`
+#define CCURL_REQUEST_EXPECT 4 // there is an `Expect: 100-continue`
+// Writes the fields as they are sent, without Host, Content-Length and Transfer-Encoding. There must be room for all lines and one more
+// byte for each. Returns false if a line is no field.
+bool ccurl_request_lines_write(struct ccurl_request_lines *_Nonnull lines, const void *_Nonnull from, size_t length,
+                               void *_Nonnull to);
+
+// Returns whether a text is a token (RFC 9110, section 5.6.2).
+bool ccurl_is_token(const void *_Nonnull text, size_t length);
 
 // Finds the name and the value in lines that `ccurl_field_scan` has accepted, at `start`; the positions in `field` are relative to `start`.
 // Returns the length of the line including its line feed, or 0 at the end.

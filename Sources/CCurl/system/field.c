@@ -115,6 +115,21 @@ static inline size_t line_break(const unsigned char *bytes, size_t start, size_t
   return start;
 }
 
+// Returns whether a comma-separated list has a token, which is in lower case.
+static bool has_token(const unsigned char *list, size_t length, const char *token, size_t token_length) {
+  for (size_t start = 0; start < length;) {
+    const unsigned char *comma = memchr(list + start, ',', length - start);
+    size_t end = comma == NULL ? length : (size_t)(comma - list), next = end + 1;
+    while (start < end && (list[start] == ' ' || list[start] == '\t')) start++;
+    while (end > start && (list[end - 1] == ' ' || list[end - 1] == '\t')) end--;
+    if (end - start == token_length && is_name(list + start, token, token_length)) return true;
+    start = next;
+  }
+  return false;
+}
+
+bool ccurl_has_close(const void *list, size_t length) { return has_token(list, length, "close", 5); }
+
 // Notes what a field says about the message. Returns false for a length that needs a closer look.
 static inline bool note(const unsigned char *name, size_t name_length, const unsigned char *value, size_t length,
                         struct ccurl_fields *fields) {
@@ -122,9 +137,8 @@ static inline bool note(const unsigned char *name, size_t name_length, const uns
   case 10:
     if (is_name(name, "keep-alive", 10)) fields->notes |= CCURL_NOTE_KEEP_ALIVE_FIELD;
     if (!is_name(name, "connection", 10)) return true;
-    if (length == 10 && is_name(value, "keep-alive", 10)) fields->notes |= CCURL_NOTE_KEEP_ALIVE;
-    else if (length == 5 && is_name(value, "close", 5)) fields->notes |= CCURL_NOTE_CLOSE;
-    else fields->notes |= CCURL_NOTE_CONNECTION;
+    if (has_token(value, length, "keep-alive", 10)) fields->notes |= CCURL_NOTE_KEEP_ALIVE;
+    if (has_token(value, length, "close", 5)) fields->notes |= CCURL_NOTE_CLOSE;
     return true;
   case 14:
     if (!is_name(name, "content-length", 14)) return true;
@@ -359,4 +373,65 @@ void ccurl_lines_skip_same(const void *lines, size_t length, const void *others,
   place->start += same;
   place->other_start += same;
   place->index += count;
+}
+
+bool ccurl_is_token(const void *text, size_t length) {
+  const unsigned char *bytes = text;
+  for (size_t index = 0; index < length; index++) {
+    if (!is_token_byte[bytes[index]]) return false;
+  }
+  return length > 0;
+}
+
+// Notes a field of a request. Returns whether it is sent: the codec itself frames the body, and sends `Host` first.
+static bool note_request(const unsigned char *line, size_t name_length, size_t length, struct ccurl_request_lines *lines,
+                         bool is_sent) {
+  const unsigned char *value = line + name_length + 1;
+  size_t value_length = is_sent ? length - name_length - 1 : 0;
+  switch (name_length) {
+  case 4:
+    if (!is_name(line, "host", 4)) return is_sent;
+    if (is_sent && lines->host == NULL) {
+      lines->host = line;
+      lines->host_length = length;
+    }
+    return false;
+  case 6:
+    if (is_name(line, "accept", 6)) lines->notes |= CCURL_REQUEST_ACCEPT;
+    if (is_sent && is_name(line, "expect", 6) && has_token(value, value_length, "100-continue", 12)) {
+      lines->notes |= CCURL_REQUEST_EXPECT;
+    }
+    return is_sent;
+  case 10:
+    if (is_sent && is_name(line, "connection", 10) && has_token(value, value_length, "close", 5)) {
+      lines->notes |= CCURL_REQUEST_CLOSE;
+    }
+    return is_sent;
+  case 14: return is_sent && !is_name(line, "content-length", 14);
+  case 17: return is_sent && !is_name(line, "transfer-encoding", 17);
+  default: return is_sent;
+  }
+}
+
+bool ccurl_request_lines_write(struct ccurl_request_lines *lines, const void *from, size_t length, void *to) {
+  const unsigned char *bytes = from;
+  unsigned char *next = to;
+  for (size_t start = 0; start < length;) {
+    const unsigned char *line = bytes + start, *end = memchr(line, 0, length - start);
+    size_t size = end == NULL ? length - start : (size_t)(end - line), colon = 0;
+    start += size + 1;
+    while (colon < size && is_token_byte[line[colon]]) colon++;
+    bool is_empty = colon + 1 == size && line[colon] == ';';
+    if (colon == 0 || colon == size || (line[colon] != ':' && !is_empty)) return false;
+    if (has_line_break(line + colon, size - colon)) return false;
+    // A name with a colon alone stands for a field that is not sent, and a semicolon for an empty value.
+    if (!note_request(line, colon, size, lines, is_empty || colon + 1 < size)) continue;
+    memcpy(next, line, size);
+    if (is_empty) next[colon] = ':';
+    next[size] = '\r';
+    next[size + 1] = '\n';
+    next += size + 2;
+  }
+  lines->written = (size_t)(next - (unsigned char *)to);
+  return true;
 }

@@ -19,7 +19,11 @@ struct ChunkFraming: Hashable, Sendable {
         case tooLong
     }
 
-    private enum Place: Sendable { case size, digits, blanks, parameters, lineFeed, bytes, bytesEnd, bytesLineFeed, trailers }
+    private enum Place: Sendable {
+        case size, digits, blanks, parameters, lineFeed
+        case bytes, bytesEnd, bytesLineFeed
+        case trailers
+    }
 
     private var place = Place.size
     private var lineLength = 0

@@ -218,20 +218,9 @@ struct HTTP1ResponseDecoder: Sendable {
 
     /// Notes whether the connection stays open, and for how long (RFC 9112, section 9.3).
     private mutating func noteConnection(of head: WireHead) {
-        var keepsAlive = reader.has(CCURL_NOTE_KEEP_ALIVE)
-        if reader.has(CCURL_NOTE_CLOSE) { closes = true }
-        if reader.has(CCURL_NOTE_CONNECTION) {
-            for value in head.fields.values(of: "connection") {
-                for token in value.split(separator: UInt8(ascii: ",")) {
-                    switch String(decoding: token.filter { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self).lowercasedASCII() {
-                    case "close": closes = true
-                    case "keep-alive": keepsAlive = true
-                    default: break
-                    }
-                }
-            }
+        if reader.has(CCURL_NOTE_CLOSE) || head.version == .http1_0 && !reader.has(CCURL_NOTE_KEEP_ALIVE) {
+            closes = true
         }
-        if head.version == .http1_0, !keepsAlive { closes = true }
         if reader.has(CCURL_NOTE_KEEP_ALIVE_FIELD) { keepAliveTimeout = head.fields.keepAliveTimeout }
     }
 }

@@ -179,6 +179,8 @@ struct HeadReader: Sendable {
         unsafe lines.append(contentsOf: value)
         lines.append(UInt8(ascii: "\n"))
         // The field may be a Connection.
-        scan.notes |= UInt32(CCURL_NOTE_CONNECTION)
+        if let start = value.baseAddress, unsafe ccurl_has_close(start, value.count) {
+            scan.notes |= UInt32(CCURL_NOTE_CLOSE)
+        }
     }
 }

@@ -111,17 +111,18 @@ package final class TransferOptions: Sendable {
     /// An HTTP proxy gets the whole URL (RFC 9112, section 3.2.2), where libcurl leaves out an empty query.
     var requestTarget: String? {
         let isOfServer = url.target == URLText.serverTarget && method == "OPTIONS"
-        guard isInAbsoluteForm else { return url.target == URLText.serverTarget && !isOfServer ? "/" : url.target }
+        guard forwardProxy != nil else { return url.target == URLText.serverTarget && !isOfServer ? "/" : url.target }
         guard url.target != nil || url.text.utf8.last == UInt8(ascii: "?") else { return nil }
         return isOfServer ? url.origin : url.text
     }
 
-    /// Whether the request goes to an HTTP proxy that makes no tunnel for it.
-    private var isInAbsoluteForm: Bool {
+    /// The HTTP proxy to which the request goes without a tunnel, if any.
+    var forwardProxy: EngineConfiguration.ProxyServer? {
         guard !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
-            return false
+            return nil
         }
-        return (proxy.scheme == .http || proxy.scheme == .https) && proxy.credentials?.isDigest != true
+        let isHTTP = proxy.scheme == .http || proxy.scheme == .https
+        return isHTTP && proxy.credentials?.isDigest != true ? proxy : nil
     }
 
     /// The same options without the header line `Expect: 100-continue`.
