@@ -55,9 +55,8 @@ bool ccurl_has_close(const void *_Nonnull list, size_t length);
 
 // The fields of a request, in the form of `HeaderLines`: lines that each end with a zero byte. New ones are all zeros.
 struct ccurl_request_lines {
-  const unsigned char *_Nullable host; // the first line with a Host, if there is one
-  size_t host_length;
-  size_t written; // the number of bytes that were written
+  size_t host_start, host_length; // of the first line with a Host; no length if there is none
+  size_t written;                 // the number of bytes that were written
   uint32_t notes;
 };
 #define CCURL_REQUEST_ACCEPT 1 // there is an Accept, or it is left out on purpose

@@ -383,33 +383,20 @@ bool ccurl_is_token(const void *text, size_t length) {
   return length > 0;
 }
 
-// Notes a field of a request. Returns whether it is sent: the codec itself frames the body, and sends `Host` first.
-static bool note_request(const unsigned char *line, size_t name_length, size_t length, struct ccurl_request_lines *lines,
-                         bool is_sent) {
+// Notes a field of a request that is sent. Returns false if the field is about the framing, which is the sender's own.
+static bool note_request(const unsigned char *line, size_t name_length, size_t length, uint32_t *notes) {
   const unsigned char *value = line + name_length + 1;
-  size_t value_length = is_sent ? length - name_length - 1 : 0;
+  size_t value_length = length - name_length - 1;
   switch (name_length) {
-  case 4:
-    if (!is_name(line, "host", 4)) return is_sent;
-    if (is_sent && lines->host == NULL) {
-      lines->host = line;
-      lines->host_length = length;
-    }
-    return false;
   case 6:
-    if (is_name(line, "accept", 6)) lines->notes |= CCURL_REQUEST_ACCEPT;
-    if (is_sent && is_name(line, "expect", 6) && has_token(value, value_length, "100-continue", 12)) {
-      lines->notes |= CCURL_REQUEST_EXPECT;
-    }
-    return is_sent;
+    if (is_name(line, "expect", 6) && has_token(value, value_length, "100-continue", 12)) *notes |= CCURL_REQUEST_EXPECT;
+    return true;
   case 10:
-    if (is_sent && is_name(line, "connection", 10) && has_token(value, value_length, "close", 5)) {
-      lines->notes |= CCURL_REQUEST_CLOSE;
-    }
-    return is_sent;
-  case 14: return is_sent && !is_name(line, "content-length", 14);
-  case 17: return is_sent && !is_name(line, "transfer-encoding", 17);
-  default: return is_sent;
+    if (is_name(line, "connection", 10) && has_token(value, value_length, "close", 5)) *notes |= CCURL_REQUEST_CLOSE;
+    return true;
+  case 14: return !is_name(line, "content-length", 14);
+  case 17: return !is_name(line, "transfer-encoding", 17);
+  default: return true;
   }
 }
 
@@ -424,8 +411,16 @@ bool ccurl_request_lines_write(struct ccurl_request_lines *lines, const void *fr
     bool is_empty = colon + 1 == size && line[colon] == ';';
     if (colon == 0 || colon == size || (line[colon] != ':' && !is_empty)) return false;
     if (has_line_break(line + colon, size - colon)) return false;
+    if (colon == 6 && is_name(line, "accept", 6)) lines->notes |= CCURL_REQUEST_ACCEPT;
     // A name with a colon alone stands for a field that is not sent, and a semicolon for an empty value.
-    if (!note_request(line, colon, size, lines, is_empty || colon + 1 < size)) continue;
+    if (!is_empty && colon + 1 == size) continue;
+    if (colon == 4 && is_name(line, "host", 4)) {
+      if (lines->host_length > 0) continue;
+      lines->host_start = (size_t)(line - bytes);
+      lines->host_length = size;
+      continue;
+    }
+    if (!note_request(line, colon, size, &lines->notes)) continue;
     memcpy(next, line, size);
     if (is_empty) next[colon] = ':';
     next[size] = '\r';

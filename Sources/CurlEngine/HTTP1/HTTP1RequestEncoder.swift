@@ -124,7 +124,8 @@ extension WireURL {
     /// machine only (RFC 6874, section 4).
     fileprivate func appendAuthority(to bytes: inout [UInt8]) {
         let authority = origin.utf8.span.extracting((scheme.utf8.count + 3)...)
-        let zone = !authority.isEmpty && authority[0] == UInt8(ascii: "[") ? authority.offset(of: UInt8(ascii: "%")) : authority.count
+        let isIPv6 = !authority.isEmpty && authority[0] == UInt8(ascii: "[")
+        let zone = isIPv6 ? authority.offset(of: UInt8(ascii: "%")) : authority.count
         bytes.append(copying: authority.extracting(..<zone))
         let end = authority.offset(of: UInt8(ascii: "]"), from: zone)
         bytes.append(copying: authority.extracting(end...))
@@ -135,21 +136,20 @@ extension HeaderLines {
     /// Returns the lines as they are sent, and what they say about the message; `nil` if one of them is malformed.
     func written() -> (bytes: [UInt8], host: [UInt8]?, notes: Int32)? {
         guard !bytes.isEmpty else { return ([], nil, 0) }
-        return unsafe bytes.withUnsafeBytes { lines in
-            guard let start = lines.baseAddress else { return nil }
-            var result = ccurl_request_lines()
-            var isWellFormed = false
-            let size = unsafe lines.count + count
-            let written = unsafe [UInt8](unsafeUninitializedCapacity: size) { room, written in
-                guard let first = room.baseAddress else { return }
+        var result = ccurl_request_lines()
+        var isWellFormed = false
+        let written = unsafe [UInt8](unsafeUninitializedCapacity: bytes.count + count) { room, written in
+            unsafe bytes.withUnsafeBytes { lines in
+                guard let start = lines.baseAddress, let first = room.baseAddress else { return }
                 isWellFormed = unsafe ccurl_request_lines_write(&result, start, lines.count, first)
-                written = unsafe result.written
             }
-            guard isWellFormed else { return nil }
-            let host = unsafe UnsafeRawBufferPointer(start: result.host, count: result.host_length)
-            let hasHost = unsafe result.host != nil
-            return unsafe (written, hasHost ? [UInt8](host) + "\r\n".utf8 : nil, Int32(bitPattern: result.notes))
+            written = result.written
         }
+        guard isWellFormed else { return nil }
+        guard result.host_length > 0 else { return (written, nil, Int32(bitPattern: result.notes)) }
+        var host = [UInt8](bytes[result.host_start..<result.host_start + result.host_length])
+        if !host.contains(UInt8(ascii: ":")) { host[host.count - 1] = UInt8(ascii: ":") }
+        return (written, host + "\r\n".utf8, Int32(bitPattern: result.notes))
     }
 }
 

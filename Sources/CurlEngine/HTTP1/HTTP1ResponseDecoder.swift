@@ -58,6 +58,8 @@ struct HTTP1ResponseDecoder: Sendable {
     var headBytes: Int { reader.receivedBytes }
     /// Whether the final head was read.
     var hasFinalHead: Bool { place == .body || place == .trailers || place == .ended }
+    /// Whether the connection belongs to another protocol.
+    var hasSwitched: Bool { place == .switched }
     /// Whether the response is complete.
     var hasEnded: Bool { place == .ended }
     /// Whether the connection can serve another request. Bytes after the response are no part of it, so that the connection cannot be
