@@ -78,15 +78,13 @@ struct HTTP1OutgoingBody: Hashable, Sendable {
     /// Throws if a trailer field would be read as something else.
     mutating func appendEnd(trailers: HeaderLines?, to bytes: inout [UInt8]) throws(EngineFailure) {
         guard framing == .chunked else { return }
+        guard let lines = trailers.map({ $0.written()?.bytes }) ?? [] else {
+            throw EngineFailure(kind: .internalError, message: "a trailer field of the request is malformed")
+        }
         if hasOpenChunk { bytes += "\r\n".utf8 }
         hasOpenChunk = false
         bytes += "0\r\n".utf8
-        if let trailers {
-            guard let lines = trailers.written() else {
-                throw EngineFailure(kind: .internalError, message: "a trailer field of the request is malformed")
-            }
-            bytes += lines.bytes
-        }
+        bytes += lines
         bytes += "\r\n".utf8
     }
 }

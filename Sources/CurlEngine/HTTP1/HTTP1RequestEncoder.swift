@@ -36,7 +36,10 @@ struct HTTP1RequestEncoder {
             throw EngineFailure(kind: .internalError, message: "a field of the request is malformed")
         }
         bytes.reserveCapacity(bytes.count + options.url.text.utf8.count + fields.bytes.count + 256)
+        let start = bytes.count
         guard Self.append(options, host: fields.host, to: &bytes) else {
+            // No part of a malformed head must precede another head.
+            bytes.removeSubrange(start...)
             throw EngineFailure(kind: .malformedURL, message: "the method or the target of the request is malformed")
         }
         bytes += fields.bytes
