@@ -16,8 +16,11 @@ struct HTTP1OutgoingBody: Hashable, Sendable {
 
     init(_ options: TransferOptions, _ traits: HTTP1RequestTraits) {
         var traits = traits
-        if options.method == "HEAD" { traits.insert(.isHead) }
-        if options.method == "CONNECT" { traits.insert(.isConnect) }
+        switch options.method.utf8.count {
+        case 4 where options.method == "HEAD": traits.insert(.isHead)
+        case 7 where options.method == "CONNECT": traits.insert(.isConnect)
+        default: break
+        }
         if options.switchesProtocols { traits.insert(.switchesProtocols) }
         self.traits = traits
         framing =
@@ -38,7 +41,7 @@ struct HTTP1OutgoingBody: Hashable, Sendable {
         }
     }
 
-    /// Appends the field that tells the framing, and the empty line after the head.
+    /// Appends the field that tells the framing, if there is a body, and the empty line after the head.
     func appendFraming(to bytes: inout [UInt8]) {
         switch framing {
         case .none: bytes += "\r\n".utf8

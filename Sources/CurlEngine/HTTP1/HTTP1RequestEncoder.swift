@@ -3,122 +3,116 @@ private import FoundationEssentials
 
 /// Writes the heads of requests (RFC 9112, section 3).
 ///
-/// What the requests of an engine have in common is kept as bytes: the default fields, and the fields of the last request with others.
+/// Most requests of an engine go to the origin of the last one, with the same fields. What such heads have in common is kept as bytes.
 struct HTTP1RequestEncoder {
-    /// The fields of requests as they are sent.
-    private struct Fields {
-        /// The lines after `Host`, each with its line end.
-        var bytes: [UInt8] = []
-        /// The line of a `Host` that the program has set, with its line end.
-        var host: [UInt8]?
-        var traits: HTTP1RequestTraits = []
-    }
+    private let defaults: HeaderLines
+    /// The route and the origin of the last request; `nil` if nothing is kept.
+    private var route: TransferRoute?
+    private var origin = ""
+    /// The lines of the last request; `nil` for the default lines.
+    private var lines: HeaderLines?
+    /// What followed the target of the last request: the end of the request line, the fields and the empty line.
+    private var rest: [UInt8] = []
+    private var traits: HTTP1RequestTraits = []
 
-    private let defaults: Fields?
-    private var last: (lines: HeaderLines, fields: Fields)?
-
-    /// Fields above this size are not kept for the next request. There may be many engines.
+    /// A longer part is not kept for the next request. There may be many engines.
     private static let largestKeptSize = 4 << 10
 
     /// Creates an encoder.
     ///
-    /// - Parameter defaults: The fields of requests without their own.
-    init(defaults: HeaderLines) { self.defaults = Self.fields(of: defaults) }
+    /// - Parameter defaults: The header lines of requests without their own.
+    init(defaults: HeaderLines) { self.defaults = defaults }
 
     /// Appends the head of a request, and its body if it is in memory and need not wait for a response of status 100. Returns how the rest
     /// of the request is sent.
     ///
-    /// Throws if a part of the head would be read as another part.
+    /// Throws, and appends nothing, if a part of the head would be read as another part.
     mutating func append(
         _ options: TransferOptions, to bytes: inout [UInt8]
     ) throws(EngineFailure) -> HTTP1OutgoingBody {
-        guard let fields = fields(of: options) else {
-            throw EngineFailure(kind: .internalError, message: "a field of the request is malformed")
-        }
-        bytes.reserveCapacity(bytes.count + options.url.text.utf8.count + fields.bytes.count + 256)
+        if !isLike(options) { try begin(options) }
+        defer { if rest.count > Self.largestKeptSize { (route, rest, lines) = (nil, [], nil) } }
         let start = bytes.count
-        guard Self.append(options, host: fields.host, to: &bytes) else {
-            // No part of a malformed head must precede another head.
+        guard options.appendTarget(to: &bytes, roomFor: rest.count) else {
             bytes.removeSubrange(start...)
             throw EngineFailure(kind: .malformedURL, message: "the method or the target of the request is malformed")
         }
-        bytes += fields.bytes
-        var body = HTTP1OutgoingBody(options, fields.traits)
+        bytes.append(copying: rest.span)
+        var body = HTTP1OutgoingBody(options, traits)
+        guard body.framing != .none else { return body }
+        // The framing is the last field.
+        bytes.removeLast(2)
         body.appendFraming(to: &bytes)
-        if case .bytes(let content) = options.body, !body.traits.contains(.expectsContinue) {
-            bytes += content
+        if case .bytes(let content) = options.body, !traits.contains(.expectsContinue) {
+            bytes.append(copying: content.span)
             body.didSend(content.count)
         }
         return body
     }
 
-    // MARK: Fields
-
-    /// Returns the fields of a request; `nil` if one is malformed.
-    private mutating func fields(of options: TransferOptions) -> Fields? {
-        guard let lines = options.headerLines else { return defaults }
-        if let last, last.lines.areSame(as: lines) { return last.fields }
-        guard let fields = Self.fields(of: lines) else { return nil }
-        last = fields.bytes.count > Self.largestKeptSize ? nil : (lines, fields)
-        return fields
+    /// Returns whether the head of a request differs from the last one in its request line at most.
+    private func isLike(_ options: TransferOptions) -> Bool {
+        guard route === options.route, origin.hasSameBytes(as: options.url.origin) else { return false }
+        guard let lines else { return options.headerLines == nil }
+        return options.headerLines?.areSame(as: lines) ?? false
     }
 
-    private static func fields(of lines: HeaderLines) -> Fields? {
-        guard let written = lines.written() else { return nil }
-        var fields = Fields()
-        if written.notes & CCURL_REQUEST_ACCEPT == 0 { fields.bytes += "Accept: */*\r\n".utf8 }
-        fields.bytes += written.bytes
-        fields.host = written.host
-        if written.notes & CCURL_REQUEST_CLOSE != 0 { fields.traits.insert(.closes) }
-        if written.notes & CCURL_REQUEST_EXPECT != 0 { fields.traits.insert(.expectsContinue) }
-        return fields
-    }
-
-    // MARK: Target
-
-    /// Appends the request line and the fields that depend on the URL and the route. Returns `false` if a part is malformed.
-    private static func append(_ options: TransferOptions, host: [UInt8]?, to bytes: inout [UInt8]) -> Bool {
-        guard options.method.isToken else { return false }
-        bytes.append(copying: options.method.utf8.span)
-        bytes.append(UInt8(ascii: " "))
-        let start = bytes.count
-        options.appendTarget(to: &bytes)
-        guard bytes.span.extracting(start...).isVisibleASCII else { return false }
-        bytes += " HTTP/1.1\r\n".utf8
-        if let host {
-            bytes += host
-        } else {
-            bytes += "Host: ".utf8
-            let start = bytes.count
-            options.url.appendAuthority(to: &bytes)
-            guard bytes.span.extracting(start...).isVisibleASCII else { return false }
-            bytes += "\r\n".utf8
+    private mutating func begin(_ options: TransferOptions) throws(EngineFailure) {
+        route = nil
+        guard let fields = (options.headerLines ?? defaults).written() else {
+            throw EngineFailure(kind: .internalError, message: "a field of the request is malformed")
         }
+        rest = Array(" HTTP/1.1\r\n".utf8)
+        if let host = fields.host {
+            rest += host
+        } else {
+            rest += "Host: ".utf8
+            let start = rest.count
+            options.url.appendAuthority(to: &rest)
+            guard rest.span.extracting(start...).isVisibleASCII else {
+                throw EngineFailure(kind: .malformedURL, message: "the host of the request is malformed")
+            }
+        }
+        rest += "\r\n".utf8
         if let credentials = options.forwardProxy?.credentials {
             let pair = Data("\(credentials.username):\(credentials.password)".utf8).base64EncodedString()
-            bytes += "Proxy-Authorization: Basic \(pair)\r\n".utf8
+            rest += "Proxy-Authorization: Basic \(pair)\r\n".utf8
         }
-        return true
+        if fields.notes & CCURL_REQUEST_ACCEPT == 0 { rest += "Accept: */*\r\n".utf8 }
+        rest += fields.bytes
+        rest += "\r\n".utf8
+        traits = []
+        if fields.notes & CCURL_REQUEST_CLOSE != 0 { traits.insert(.closes) }
+        if fields.notes & CCURL_REQUEST_EXPECT != 0 { traits.insert(.expectsContinue) }
+        (route, origin, lines) = (options.route, options.url.origin, options.headerLines)
     }
 }
 
 extension TransferOptions {
-    /// Appends the target of the request: the path and the query, or the whole URL for an HTTP proxy that makes no tunnel (RFC 9112,
-    /// section 3.2).
-    fileprivate func appendTarget(to bytes: inout [UInt8]) {
-        let isOfServer = url.target == URLText.serverTarget && method == "OPTIONS"
-        if forwardProxy != nil {
+    /// Appends the method and the target of the request: the path and the query, or the whole URL for an HTTP proxy that makes no tunnel
+    /// (RFC 9112, section 3.2). Returns `false` if one of them is malformed.
+    fileprivate func appendTarget(to bytes: inout [UInt8], roomFor rest: Int) -> Bool {
+        let text = url.text.utf8.span
+        let root = url.origin.utf8.count
+        let method = method.utf8.span
+        guard method.isToken else { return false }
+        bytes.reserveCapacity(bytes.count + method.count + text.count + rest + 64)
+        bytes.append(copying: method)
+        bytes.append(UInt8(ascii: " "))
+        let start = bytes.count
+        let isOfServer = url.target.map { $0 == URLText.serverTarget && self.method == "OPTIONS" } ?? false
+        let isWhole = forwardProxy != nil
+        if isWhole {
             bytes += "http://".utf8
             url.appendAuthority(to: &bytes)
-            if isOfServer { return }
         } else if isOfServer {
             bytes.append(UInt8(ascii: "*"))
-            return
         }
-        let text = url.text.utf8.span
-        let start = url.origin.utf8.count
-        if start == text.count || text[start] != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
-        bytes.append(copying: text.extracting(start...))
+        if !isOfServer {
+            if root == text.count || text[root] != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
+            bytes.append(copying: text.extracting(root...))
+        }
+        return bytes.span.extracting(start...).isVisibleASCII
     }
 }
 
@@ -152,14 +146,14 @@ extension HeaderLines {
         guard result.host_length > 0 else { return (written, nil, Int32(bitPattern: result.notes)) }
         var host = [UInt8](bytes[result.host_start..<result.host_start + result.host_length])
         if !host.contains(UInt8(ascii: ":")) { host[host.count - 1] = UInt8(ascii: ":") }
-        return (written, host + "\r\n".utf8, Int32(bitPattern: result.notes))
+        return (written, host, Int32(bitPattern: result.notes))
     }
 }
 
-extension String {
-    /// Whether the text is a token (RFC 9110, section 5.6.2).
+extension Span<UInt8> {
+    /// Whether the bytes are a token (RFC 9110, section 5.6.2).
     fileprivate var isToken: Bool {
-        unsafe utf8.span.withUnsafeBytes { bytes in
+        unsafe withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return false }
             return unsafe ccurl_is_token(start, bytes.count)
         }

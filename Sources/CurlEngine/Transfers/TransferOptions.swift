@@ -118,7 +118,7 @@ package final class TransferOptions: Sendable {
 
     /// The HTTP proxy to which the request goes without a tunnel, if any.
     var forwardProxy: EngineConfiguration.ProxyServer? {
-        guard !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
+        guard route !== TransferRoute.direct, !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
             return nil
         }
         let isHTTP = proxy.scheme == .http || proxy.scheme == .https
