@@ -62,7 +62,9 @@ struct HTTP1RequestEncoder {
         guard let fields = (options.headerLines ?? defaults).written() else {
             throw EngineFailure(kind: .internalError, message: "a field of the request is malformed")
         }
-        rest = Array(" HTTP/1.1\r\n".utf8)
+        rest = []
+        rest.reserveCapacity(fields.bytes.count + options.url.origin.utf8.count + 64)
+        rest += " HTTP/1.1\r\n".utf8
         if let host = fields.host {
             rest += host
         } else {

@@ -54,7 +54,7 @@ struct HTTP1ResponseDecoder: Sendable {
 
     /// Whether a byte of the response was read.
     var hasStarted: Bool { reader.hasStarted }
-    /// The number of bytes of all heads, and of the trailers.
+    /// The number of bytes of all heads, and of the trailer fields.
     var headBytes: Int { reader.receivedBytes }
     /// Whether the final head was read.
     var hasFinalHead: Bool { place == .body || place == .trailers || place == .ended }

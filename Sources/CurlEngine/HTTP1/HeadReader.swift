@@ -11,7 +11,7 @@ struct HeadReader: Sendable {
     private var lines: [UInt8] = []
     /// The beginning of a line.
     private var partial: [UInt8] = []
-    /// The number of bytes of all lines.
+    /// The number of bytes of all heads, and of the trailer fields.
     private(set) var receivedBytes = 0
 
     /// Creates a reader with a limit in bytes on all heads together, and on the trailers.
@@ -83,6 +83,11 @@ struct HeadReader: Sendable {
         while true {
             switch unsafe scanFields(bytes, &position) {
             case CCURL_FIELDS_END:
+                // The empty line after trailers ends the body, whose framing is not counted.
+                if scan.is_trailers {
+                    let hasReturn = unsafe position > 1 && bytes[position - 2] == UInt8(ascii: "\r")
+                    receivedBytes -= hasReturn ? 2 : 1
+                }
                 defer { lines = [] }
                 return WireFields(bytes: lines, count: scan.count)
             case CCURL_FIELDS_FULL: continue

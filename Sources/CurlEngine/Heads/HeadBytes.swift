@@ -35,6 +35,11 @@ struct StatusLine {
             return
         }
         guard unsafe line[rest + 3] == UInt8(ascii: " ") else { return nil }
+        // The phrase of most responses needs no check.
+        if line.count == rest + 6, unsafe line[rest + 4] == UInt8(ascii: "O") && line[rest + 5] == UInt8(ascii: "K") {
+            reason = version == .http2 || version == .http3 ? "" : "OK"
+            return
+        }
         let text = unsafe UnsafeRawBufferPointer(rebasing: line[(rest + 4)...])
         guard unsafe text.isFieldValue else { return nil }
         reason = unsafe version == .http2 || version == .http3 ? "" : String(decoding: text, as: UTF8.self)

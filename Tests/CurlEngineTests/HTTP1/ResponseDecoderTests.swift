@@ -113,6 +113,26 @@ struct ResponseDecoderTests {
         #expect(decoder.bodyBytesAhead == 7)
     }
 
+    /// The framing of the chunks, with the empty line after the trailers, belongs to the body.
+    @Test(arguments: [[], [46, 47], Array(46..<100)])
+    func theBytesOfTheHeadAndTheTrailersAreCounted(_ cuts: [Int]) throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let bytes = Array("\(head)1;x\r\na\r\n0\r\nA: 1\r\n\r\nX".utf8)
+        let ends = cuts.filter { $0 < bytes.count } + [bytes.count]
+        var decoder = HTTP1ResponseDecoder(limit: 1_000)
+        var start = 0
+        for end in ends {
+            var position = 0
+            let piece = Array(bytes[start..<end])
+            loop: while true {
+                if case .more = unsafe try decoder.next(in: piece.span.bytes, at: &position) { break loop }
+            }
+            start = end
+        }
+        #expect(decoder.hasEnded && !decoder.isReusable)
+        #expect(decoder.headBytes == head.utf8.count + 6)
+    }
+
     @Test(
         arguments: [
             ("timeout=5", 5), ("timeout=5, max=100", 5), ("max=100,Timeout = 7", 7), ("timeout=\"3\"", 3),
