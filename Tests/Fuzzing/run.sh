@@ -18,6 +18,7 @@
 #   websocket                        frames of a server, with and without compression: the same events however they are cut
 #   retry-after                      Retry-After and the dates of HTTP
 #   links                            Link fields: a link that is written again is the same link
+#   response, request                responses on HTTP/1.1: the same however they are cut; heads of requests: no field but their own
 #   cache-fields, cache-file         the fields that decide about stored responses; the heads of a cache's files
 #
 # Interesting inputs are kept between runs in .build-fuzzing/corpus, the output in .build-fuzzing/logs, inputs that fail in
@@ -52,7 +53,8 @@ case ${1:-} in
     *) seconds=$1; shift ;;
 esac
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after links cookies cookie-dates cache-fields cache-file websocket)
+[ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after links cookies cookie-dates cache-fields cache-file websocket
+    response request)
 
 # The build is optimised, because a faster fuzzer finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \
