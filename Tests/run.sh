@@ -265,6 +265,10 @@ if ! is quick; then
     fi
     optional_step "servers" "tests with servers, proxies and tools from Debian's packages" servers
     is tests || current_libcurl
+    if is all && optional_step "HTTP/1.1 of Go and Node" "the comparison of HTTP/1.1 with other clients" \
+        .scripts/http1-readings.sh "$work/http1"; then
+        export TRELLIS_TEST_HTTP1_READINGS=$work/http1
+    fi
 fi
 
 # --- Build and test
