@@ -82,7 +82,7 @@ let package = Package(
             name: "TrellisDownloads",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
-        // The addresses of names from elsewhere than the system: DNS over HTTPS.
+        // Addresses and proxies from servers and scripts: DNS over HTTPS, and PAC.
         .target(
             name: "TrellisNameServices",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
@@ -153,7 +153,8 @@ let package = Package(
             dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisEvents", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
-            name: "TrellisNameServicesTests", dependencies: ["CurlEngine", "TrellisCore", "TrellisNameServices"],
+            name: "TrellisNameServicesTests",
+            dependencies: ["CurlEngine", "TrellisCore", "TrellisNameServices", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisWebSocketsTests",

@@ -1,5 +1,6 @@
 #if Configuration
 import TrellisCore
+import TrellisNameServices
 
 extension SessionSetting {
     /// The settings of connections, engines and bandwidth.

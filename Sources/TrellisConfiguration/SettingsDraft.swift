@@ -1,5 +1,6 @@
 #if Configuration
 import TrellisCore
+import TrellisNameServices
 
 /// A configuration in the making: settings that stand alone are applied at once, and those that belong together are collected. The
 /// collected values begin with the defaults'.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -86,8 +87,7 @@ struct CURLRouteTests {
     @Test func whatChoosesTheProxyIsARemark() throws {
         let proxy = try Proxy("http://p.example")
         #expect(Self.options { $0.proxy = .selecting { _ in [proxy] } } == " # the proxy is chosen by a function")
-        let script = PACScript.text("")
-        #expect(Self.options { $0.proxy = .automatic(script) } == " # the proxy is chosen by a PAC script")
+        #expect(Self.options { $0.proxy = .absentScript } == " # the proxy is chosen by a PAC script")
         #expect(
             Self.options { $0.proxy = .always([proxy, .direct]) }
                 == "--proxy http://p.example:80 # curl does not try the other proxies")

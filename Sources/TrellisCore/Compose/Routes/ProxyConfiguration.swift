@@ -30,7 +30,7 @@ public struct ProxyConfiguration: Sendable {
         /// The proxies that a function names.
         case selecting(Selection)
         /// The proxies that a script names.
-        case automatic(PACScript, credentials: [Proxy])
+        case automatic(any ProxyScript, credentials: [Proxy])
     }
 
     /// The rule of the choice.
@@ -39,7 +39,8 @@ public struct ProxyConfiguration: Sendable {
     /// network ends it, if the session observes that (``SessionConfiguration/followsNetworkChanges``).
     public var coolDown = Duration.seconds(300)
 
-    init(_ rule: Rule) { self.rule = rule }
+    /// Creates a configuration with a rule.
+    package init(_ rule: Rule) { self.rule = rule }
 
     /// No proxy: connections go directly to the servers.
     public static let direct = ProxyConfiguration(Rule.direct)
@@ -75,16 +76,6 @@ public struct ProxyConfiguration: Sendable {
     /// call ends, its task is cancelled and not waited for.
     public static func selecting(_ selection: @escaping Selection) -> ProxyConfiguration {
         ProxyConfiguration(.selecting(selection))
-    }
-
-    /// The proxies that a script names for the URL of a request (PAC). The error of the script is the error of the call.
-    ///
-    /// - Parameters:
-    ///   - script: The script.
-    ///   - credentials: Proxies with credentials. If the script names a proxy with the host and the port of one of them, and of the same
-    ///     protocol (any version of SOCKS), the request goes through the one here. A script itself cannot name credentials.
-    public static func automatic(_ script: PACScript, credentials: [Proxy] = []) -> ProxyConfiguration {
-        ProxyConfiguration(.automatic(script, credentials: credentials))
     }
 
     /// Whether connections are always direct.
@@ -140,6 +131,9 @@ public struct ProxyDecision: Sendable, Hashable {
     public let proxies: [Proxy]
     /// The origin of the decision in words, such as `from https_proxy`.
     public let reason: String
+
+    /// Creates a decision.
+    package init(proxies: [Proxy], reason: String) { (self.proxies, self.reason) = (proxies, reason) }
 }
 
 extension ProxyDecision: CustomStringConvertible {

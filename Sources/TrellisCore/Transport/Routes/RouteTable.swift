@@ -11,6 +11,17 @@ final class RouteTable: Sendable {
         let decision: ProxyDecision?
     }
 
+    /// A script that has been asked for proxies.
+    private struct ScriptKey: Hashable {
+        let script: any ProxyScript
+
+        static func == (one: ScriptKey, other: ScriptKey) -> Bool {
+            AnyHashable(one.script) == AnyHashable(other.script)
+        }
+
+        func hash(into hasher: inout Hasher) { script.hash(into: &hasher) }
+    }
+
     /// A proxy that has failed.
     private struct FailedProxy: Hashable {
         let proxy: Proxy
@@ -52,7 +63,7 @@ final class RouteTable: Sendable {
         /// The addresses at which SOCKS proxies have reached servers with several ones.
         var reached: [ServerBehindProxy: IPAddress] = [:]
         /// The scripts that have been asked for proxies.
-        var scripts: [PACScript: ProxyScriptState] = [:]
+        var scripts: [ScriptKey: any ProxyScriptState] = [:]
     }
 
     /// The number of routes and of choices that are kept. Programs with more have new connections for a route that they use again.
@@ -279,7 +290,7 @@ final class RouteTable: Sendable {
     /// - Parameter access: The access to scripts.
     /// - Throws: The error of the function or the script that chooses the proxies.
     func decision(
-        for request: Request, _ url: WireURL, _ access: some ProxyScriptAccess
+        for request: Request, _ url: WireURL, _ access: any ProxyScriptAccess
     ) async throws -> ProxyDecision {
         let rule = request.proxy ?? proxies
         let origin = URLOrigin(url)
@@ -289,8 +300,7 @@ final class RouteTable: Sendable {
         } else if case .selecting(let selection) = rule.rule {
             decision = ProxyDecision(proxies: try await selection(origin), reason: "selected for \(origin)")
         } else if case .automatic(let script, let credentials) = rule.rule {
-            decision = try await self.script(script).decision(
-                for: url, origin: origin, credentials: credentials, access)
+            decision = try await self.state(of: script).decision(for: url, credentials: credentials, access: access)
         } else {
             decision = ProxyDecision(proxies: [], reason: "")
         }
@@ -308,12 +318,13 @@ final class RouteTable: Sendable {
     }
 
     /// Returns the state of a script in this session.
-    private func script(_ script: PACScript) -> ProxyScriptState {
-        state.withLock { state in
-            if let known = state.scripts[script] { return known }
+    private func state(of script: some ProxyScript) -> any ProxyScriptState {
+        let key = ScriptKey(script: script)
+        return state.withLock { state in
+            if let known = state.scripts[key] { return known }
             if state.scripts.count >= Self.scriptLimit { state.scripts = [:] }
-            let new = ProxyScriptState(script)
-            state.scripts[script] = new
+            let new = script.makeState()
+            state.scripts[key] = new
             return new
         }
     }

@@ -33,11 +33,6 @@ struct TokenTests {
         #expect(netrc.credential(for: "k.example") == nil)
     }
 
-    @Test(arguments: ["SOC\u{212A}S5 a.example:1", "\u{17F}OCKS5 a.example:1", "DIRECT\u{301}"])
-    func kindsOfProxiesAreBytes(_ text: String) {
-        #expect(throws: TrellisError.self) { try PACResult(parsing: text) }
-    }
-
     @Test(arguments: JoiningScalars.all)
     func rangesAreBytes(_ scalar: Unicode.Scalar) {
         #expect(RequestedRange([.range: "bytes=0-5"]) == .from(0, through: 5))

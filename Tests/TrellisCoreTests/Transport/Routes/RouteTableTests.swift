@@ -1,4 +1,6 @@
 import CurlEngine
+import FoundationEssentials
+import HTTPTypes
 import TestSupport
 import Testing
 import TrellisTesting
@@ -19,11 +21,8 @@ struct RouteTableTests {
     private struct NoScript: ProxyScriptAccess {
         let now = EngineInstant(nanoseconds: 1)
 
-        func load(_ script: PACScript) async throws -> LoadedProxyScript { throw CancellationError() }
         func wait(for duration: Duration) async throws {}
-        func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
-            try await result()
-        }
+        func fetch(_ url: String) async throws -> (Data, HTTPFields) { throw CancellationError() }
     }
 
     private static func route(_ rule: ProxyConfiguration, _ request: Request) throws -> RouteTable.Chosen {
@@ -31,7 +30,7 @@ struct RouteTableTests {
         return try RouteTable(proxies: rule, route: Route()).route(to: url, of: request)
     }
 
-    private static let rules: [ProxyConfiguration] = [.selecting { _ in [] }, .automatic(.text(""))]
+    private static let rules: [ProxyConfiguration] = [.selecting { _ in [] }, .absentScript]
 
     /// A request must not go past its proxies because its rule was not asked.
     @Test(arguments: 0..<2, [false, true])
@@ -69,7 +68,7 @@ struct RouteTableTests {
     }
 
     @Test func aSessionWithAScriptDependsOnItsNetwork() {
-        #expect(RouteTable(proxies: .automatic(.text("")), route: Route()).dependsOnNetwork)
+        #expect(RouteTable(proxies: .absentScript, route: Route()).dependsOnNetwork)
         #expect(!RouteTable(proxies: .environment, route: Route()).dependsOnNetwork)
     }
 

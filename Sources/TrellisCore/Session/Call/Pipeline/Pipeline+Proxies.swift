@@ -89,7 +89,7 @@ extension Pipeline {
     /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
     private func decision(for request: Request, _ url: WireURL) async throws -> ProxyDecision {
         let routes = session.preparation.routes
-        let access = PACAccess(context: context, session: session)
+        let access = ScriptAccess(context: context, session: session)
         switch routes.rule(for: request) {
         case .selecting:
             return try await result(of: .proxySelection, for: request) {

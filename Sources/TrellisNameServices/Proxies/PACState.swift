@@ -1,31 +1,8 @@
 import CurlEngine
-
-/// The access of a call to scripts that choose proxies, for which a session is necessary.
-protocol ProxyScriptAccess: Sendable {
-    /// The present instant on the session's clock.
-    var now: EngineInstant { get }
-
-    /// Reads or fetches a script.
-    func load(_ script: PACScript) async throws -> LoadedProxyScript
-
-    /// Waits for a duration on the session's clock.
-    func wait(for duration: Duration) async throws
-
-    /// Waits for the result of a script's function, within the time that it may take.
-    func withinLimit(
-        _ result: @escaping @Sendable () async throws -> String
-    ) async throws -> String
-}
-
-/// A script that was read or fetched.
-struct LoadedProxyScript: Sendable {
-    let text: String
-    /// The time for which the script is used; `nil` if it never changes.
-    let lifetime: Duration?
-}
+import TrellisCore
 
 /// A script for the automatic configuration of proxies, in one session: its text while it is fresh, and its latest results.
-final class ProxyScriptState: Sendable {
+final class PACState: ProxyScriptState {
     /// The time for which a result is used.
     private static let resultLifetime = Duration.seconds(60)
     /// The time for which an old script is used if it could not be loaded again.
@@ -71,15 +48,30 @@ final class ProxyScriptState: Sendable {
         }
     }
 
+    /// Reads or fetches a script.
+    typealias Load = @Sendable (PACScript, any ProxyScriptAccess) async throws -> LoadedProxyScript
+    /// Returns the result of a script's function, within the time that it may take.
+    typealias Evaluation =
+        @Sendable (
+            _ text: String, ProxyScriptRunner.Question, any ProxyScriptAccess
+        ) async throws -> String
+
     private let script: PACScript
+    private let load: Load
+    private let evaluate: Evaluation
     private let state = Locked(State())
 
-    init(_ script: PACScript) { self.script = script }
+    init(
+        _ script: PACScript, load: @escaping Load = { try await $0.load($1) },
+        evaluate: @escaping Evaluation = { try await PACState.evaluate($0, for: $1, access: $2) }
+    ) {
+        (self.script, self.load, self.evaluate) = (script, load, evaluate)
+    }
 
-    /// Returns the decision about the proxies for a URL.
     func decision(
-        for url: WireURL, origin: URLOrigin, credentials: [Proxy], _ access: some ProxyScriptAccess
+        for url: WireURL, credentials: [Proxy], access: any ProxyScriptAccess
     ) async throws -> ProxyDecision {
+        let origin = URLOrigin(url)
         if origin.isLoopback, !script.includesLoopback {
             return ProxyDecision(proxies: [], reason: "\(origin.host) is this machine, so the PAC script is not asked")
         }
@@ -89,7 +81,7 @@ final class ProxyScriptState: Sendable {
         return ProxyDecision(proxies: result.proxies, reason: "from the PAC script\(note)")
     }
 
-    private func result(for url: WireURL, _ access: some ProxyScriptAccess) async throws -> String {
+    private func result(for url: WireURL, _ access: any ProxyScriptAccess) async throws -> String {
         let question = script.question(for: url), key = TextBytes(question.url)
         let text = try await text(access)
         let now = access.now
@@ -99,7 +91,7 @@ final class ProxyScriptState: Sendable {
         if let known { return known }
         let result: String
         do {
-            result = try await access.withinLimit { try await ProxyScriptRunner.result(of: text, for: question) }
+            result = try await evaluate(text, question, access)
         } catch let error as ProxyScriptRunner.Failure {
             throw Self.error(error)
         }
@@ -131,6 +123,21 @@ final class ProxyScriptState: Sendable {
         unwanted?.task?.cancel()
     }
 
+    private static func evaluate(
+        _ text: String, for question: ProxyScriptRunner.Question, access: any ProxyScriptAccess
+    ) async throws -> String {
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask { try await ProxyScriptRunner.result(of: text, for: question) }
+            group.addTask {
+                try await access.wait(for: ProxyScriptRunner.limit)
+                throw ProxyScriptRunner.Failure.overdue
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next() else { throw CancellationError() }
+            return first
+        }
+    }
+
     private static func error(_ failure: ProxyScriptRunner.Failure) -> TrellisError {
         switch failure {
         case .missingLibrary:
@@ -155,7 +162,7 @@ final class ProxyScriptState: Sendable {
 
     /// Returns the text of the script, and loads the script if it is not fresh. Tasks at the same time wait for the same loading, but not
     /// for long if there is an old text.
-    private func text(_ access: some ProxyScriptAccess) async throws -> String {
+    private func text(_ access: any ProxyScriptAccess) async throws -> String {
         let now = access.now
         let (known, isFresh, ticket, changes) = state.withLock { state -> (String?, Bool, UInt64, Int) in
             if let text = state.freshText(now) { return (text, true, 0, state.changes) }
@@ -187,7 +194,7 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Waits until the script is loaded.
-    private func loadedText(_ ticket: UInt64, _ access: some ProxyScriptAccess) async throws -> String {
+    private func loadedText(_ ticket: UInt64, _ access: any ProxyScriptAccess) async throws -> String {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 join(ticket: ticket, reply, access)
@@ -200,7 +207,7 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Adds a waiter to the loading, and begins it if there is none. A loading that has just ended is enough.
-    private func join(ticket: UInt64, _ reply: Reply<String>, _ access: some ProxyScriptAccess) {
+    private func join(ticket: UInt64, _ reply: Reply<String>, _ access: any ProxyScriptAccess) {
         let now = access.now
         let (fresh, new) = state.withLock { state -> (String?, UInt64?) in
             if state.loading == nil, let text = state.freshText(now) { return (text, nil) }
@@ -214,7 +221,7 @@ final class ProxyScriptState: Sendable {
         guard let new else { return }
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<LoadedProxyScript, any Error>
-            do { result = .success(try await access.load(script)) } catch { result = .failure(error) }
+            do { result = .success(try await load(script, access)) } catch { result = .failure(error) }
             end(new, result, now: access.now)
         }
         let isWanted = state.withLock { state in

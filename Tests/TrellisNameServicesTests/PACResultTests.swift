@@ -2,6 +2,7 @@ import CurlEngine
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisNameServices
 
 /// The list of proxies that a PAC script has returned.
 struct PACResultTests {
@@ -48,5 +49,10 @@ struct PACResultTests {
         try #require(proxies.count == 6)
         #expect(proxies[0] == ours && proxies[3] == socks)
         #expect([1, 2, 4, 5].allSatisfy { proxies[$0].engine?.credentials == nil })
+    }
+
+    @Test(arguments: ["SOC\u{212A}S5 a.example:1", "\u{17F}OCKS5 a.example:1", "DIRECT\u{301}"])
+    func kindsOfProxiesAreBytes(_ text: String) {
+        #expect(throws: TrellisError.self) { try PACResult(parsing: text) }
     }
 }

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The list of proxies that the function of a script has returned, such as `PROXY proxy.example:3128; DIRECT`.
 struct PACResult: Sendable {

@@ -1,12 +1,15 @@
 import CurlEngine
+import FoundationEssentials
+import HTTPTypes
 import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisNameServices
 
 /// The text of a script while it is fresh, and its results.
 @Suite(.timeLimit(.minutes(3)))
-struct ProxyScriptStateTests {
+struct PACStateTests {
     /// An access that counts, and does not evaluate.
     private final class Access: ProxyScriptAccess {
         struct State {
@@ -33,7 +36,9 @@ struct ProxyScriptStateTests {
             EngineInstant(nanoseconds: 0).advanced(by: .seconds(state.withLock { $0.seconds }))
         }
 
-        func load(_ script: PACScript) async throws -> LoadedProxyScript {
+        func fetch(_ url: String) async throws -> (Data, HTTPFields) { throw CancellationError() }
+
+        func load() async throws -> LoadedProxyScript {
             let (number, error, lifetime) = state.withLock { state in
                 state.loads += 1
                 return (state.loads, state.error, state.lifetime)
@@ -55,7 +60,7 @@ struct ProxyScriptStateTests {
             try Task.checkCancellation()
         }
 
-        func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
+        func evaluate() throws -> String {
             try state.withLock { state in
                 if let failure = state.failure { throw failure }
                 state.results += 1
@@ -69,11 +74,14 @@ struct ProxyScriptStateTests {
         var cancelledCount: Int { state.withLock { $0.cancelled } }
     }
 
-    private let state = ProxyScriptState(.text("unused"))
+    private let state = PACState(
+        .text("unused"),
+        load: { _, access in try await #require(access as? Access).load() },
+        evaluate: { _, _, access in try #require(access as? Access).evaluate() })
 
     private func ask(_ access: Access, _ url: String = "http://a.example/") async throws -> String {
         let wire = try WireURL(parsing: url)
-        return try await state.decision(for: wire, origin: URLOrigin(wire), credentials: [], access).description
+        return try await state.decision(for: wire, credentials: [], access: access).description
     }
 
     @Test(

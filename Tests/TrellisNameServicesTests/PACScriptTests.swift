@@ -4,6 +4,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisNameServices
 
 /// A PAC script as a value, and what it learns about a request.
 struct PACScriptTests {
@@ -40,6 +41,7 @@ struct PACScriptTests {
         // Canonically equivalent texts are different scripts.
         #expect(PACScript.text("'\u{e9}'") != .text("'e\u{301}'"))
         #expect(PACScript.file("/a") != .text("/a"))
+        #expect(PACScript.file("/\u{e9}") != .file("/e\u{301}"))
         #expect(try PACScript.url("http://a/") == .url(URL(string: "http://a/")!))
         var other = PACScript.text("a")
         other.includesPaths = true
@@ -66,6 +68,6 @@ struct PACScriptTests {
     func theLifetimeOfAScript(_ field: String?, _ seconds: Int) {
         var headers = HTTPFields()
         headers[.cacheControl] = field
-        #expect(PACAccess.lifetime(headers) == .seconds(seconds))
+        #expect(PACScript.lifetime(headers) == .seconds(seconds))
     }
 }

@@ -1,4 +1,5 @@
 import CurlEngine
+public import TrellisCore
 
 /// A script for the automatic configuration of proxies (PAC): JavaScript whose function `FindProxyForURL(url, host)` names the proxies for
 /// a URL.
@@ -88,7 +89,8 @@ public struct PACScript: Sendable, Hashable {
             _ = try WireURL(parsing: text)
         } catch {
             throw TrellisError(
-                .invalidURL("it is not that of a PAC script: it is not an absolute http or https URL"), url: text)
+                .invalidRequest(.url("it is not that of a PAC script: it is not an absolute http or https URL")),
+                url: text)
         }
         return PACScript(.url(text))
     }
@@ -105,7 +107,9 @@ extension PACScript: RedactedDescription {
     }
 }
 
-extension PACScript {
+extension PACScript: ProxyScript {
+    package func makeState() -> any ProxyScriptState { PACState(self) }
+
     /// Returns the arguments of the script's function for a URL.
     func question(for url: WireURL) -> ProxyScriptRunner.Question {
         let isWhole = includesPaths && url.scheme == "http"
@@ -113,5 +117,17 @@ extension PACScript {
         let host = url.host.hasBytePrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         return ProxyScriptRunner.Question(
             url: isWhole ? url.text : url.origin + "/", host: host.lowercasedASCII(), ownAddress: ownAddress)
+    }
+}
+
+extension ProxyConfiguration {
+    /// The proxies that a script names for the URL of a request (PAC). The error of the script is the error of the call.
+    ///
+    /// - Parameters:
+    ///   - script: The script.
+    ///   - credentials: Proxies with credentials. If the script names a proxy with the host and the port of one of them, and of the same
+    ///     protocol (any version of SOCKS), the request goes through the one here. A script itself cannot name credentials.
+    public static func automatic(_ script: PACScript, credentials: [Proxy] = []) -> ProxyConfiguration {
+        ProxyConfiguration(.automatic(script, credentials: credentials))
     }
 }
