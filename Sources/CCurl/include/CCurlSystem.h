@@ -135,6 +135,15 @@ ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool w
 // Opens a socket that closes on exec. Over TCP, the system ends the connection if its peer has answered nothing for about two minutes, and
 // if it has not taken sent bytes for `sending_limit` milliseconds (0: the system's own limit, a quarter of an hour).
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int sending_limit);
+// Opens such a socket for TCP that does not block and sends each write at once, and begins to connect it with an address of 4 or 16 bytes in
+// network order. A `source` is an address of this machine from which the connection is made. Returns the socket, or a negative errno;
+// `is_source` is then whether the source is the reason.
+int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint16_t port, const uint8_t *_Nullable source,
+                      size_t source_length, unsigned int sending_limit, bool *_Nonnull is_source);
+// Returns the error of a socket, and clears it; 0 if there is none.
+int ccurl_socket_error(int fd);
+// Returns whether a connection has no bytes to read, no error and no end.
+bool ccurl_socket_is_quiet(int fd);
 // Opens a socket of the Unix domain that closes on exec and does not block.
 int ccurl_socket_open_unix(void);
 // Connects such a socket with the one at a path, at once. Returns 0 or the number of the error, which is EAGAIN if the other's

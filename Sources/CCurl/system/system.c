@@ -254,7 +254,7 @@ bool ccurl_socket_end_if_unclean(int fd) {
 
 int ccurl_socket_open(const struct curl_sockaddr *address, unsigned int sending_limit) {
   int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  bool is_tcp = address->socktype == SOCK_STREAM && (address->family == AF_INET || address->family == AF_INET6);
+  bool is_tcp = (address->socktype & ~SOCK_NONBLOCK) == SOCK_STREAM && (address->family == AF_INET || address->family == AF_INET6);
   if (fd < 0 || !is_tcp) return fd;
   // A system that lacks one of these options has its own limits.
   int on = 1, first = 60, interval = 15, count = 4;

@@ -20,6 +20,9 @@ package struct IPAddress: Hashable, Sendable {
         self.bytes = Self.unmapped(bytes)
     }
 
+    /// Creates an address with bytes that are known to be one.
+    init(known bytes: [UInt8]) { self.bytes = bytes }
+
     /// Returns the bytes of the IPv4 address in an IPv6 one; any other address unchanged.
     private static func unmapped(_ bytes: [UInt8]) -> [UInt8] {
         let mapped: [UInt8] = Array(repeating: 0, count: 10) + [255, 255]

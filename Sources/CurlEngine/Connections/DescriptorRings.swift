@@ -20,6 +20,9 @@ struct DescriptorRings {
     /// Returns the descriptor after another one in its ring: the first one after the last one.
     func next(after descriptor: Int32) -> Int32 { self[descriptor].next }
 
+    /// Returns the descriptor before another one in its ring: the last one before the first one.
+    func previous(before descriptor: Int32) -> Int32 { self[descriptor].previous }
+
     /// Adds a descriptor at the end of a ring.
     ///
     /// - Parameter first: The first descriptor of the ring; negative if the ring is empty.

@@ -3,10 +3,15 @@ import CCurl
 /// The idle connections of an engine, which are closed for the limits of the session, and for want of file descriptors.
 extension CurlEngine {
     /// The number of open sockets.
-    package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
+    package var openSocketCount: Int { unsafe wire.openCount + (multi?.sockets.openCount ?? 0) }
 
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) {
+        if let origin {
+            if wire.closeIdle(to: origin) { return }
+        } else {
+            wire.closeAllIdle()
+        }
         guard let multi else { return }
         multi.makeRoomForClosedConnections()
         // Without shared connections, the table of sockets itself knows the unused ones.
@@ -107,9 +112,12 @@ extension CurlEngine {
         guard let multi else { return }
         if transfer.options.route.hasOneOfSeveralAddresses {
             let (origin, pool) = (transfer.options.limitName, transfer.options.pool)
-            unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed(port: $1) ?? false }
+            if !wire.closeIdle(to: origin, except: pool) {
+                unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed(port: $1) ?? false }
+            }
         }
-        guard unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
+        guard unsafe wire.openCount + multi.sockets.connectionCount >= configuration.maximumConnections else { return }
+        if wire.closeOldestIdle() { return }
         unsafe multi.sockets.closeOldestIdle { streams.isUsed(port: $1) ?? false }
     }
 
@@ -118,7 +126,7 @@ extension CurlEngine {
     var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
     /// Whether transfers are in libcurl, or have connections that the engine has taken from libcurl.
-    var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || connectOnlyTransfers.exist }
+    var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || connectOnlyTransfers.exist || wire.hasTransfers }
 
     /// Sets the timer for the idle connections, which is not set yet.
     func setIdleTimer() {
@@ -153,18 +161,19 @@ extension CurlEngine {
     private func closeIdleConnections(notUsedFor lifetime: Duration, _ now: EngineInstant) -> EngineInstant? {
         let limit = now.nanoseconds.subtractingReportingOverflow(lifetime.clampedNanoseconds)
         guard let multi, !limit.overflow else { return nil }
-        let next = unsafe multi.sockets.closeIdle(usedUntil: EngineInstant(nanoseconds: limit.partialValue)) {
-            streams.isUsed(port: $1) ?? false
-        }
+        let instant = EngineInstant(nanoseconds: limit.partialValue)
+        let nextOnWire = wire.closeIdle(usedUntil: instant)
+        let next = unsafe multi.sockets.closeIdle(usedUntil: instant) { streams.isUsed(port: $1) ?? false }
         // libcurl does not reuse connections of this age, and closes them with the next transfer.
         noteClosedConnections(multi)
-        return next
+        return next.map { min($0, nextOnWire ?? $0) } ?? nextOnWire
     }
 
     // MARK: File descriptors
 
     /// Whether a connection is idle.
     var hasIdleConnection: Bool {
+        if wire.idleCount > 0 { return true }
         guard let multi else { return false }
         return unsafe multi.sockets.hasIdle { streams.isUsed(port: $1) ?? false }
     }
@@ -174,6 +183,7 @@ extension CurlEngine {
     func giveUpIdleConnections() {
         guard let multi else { return }
         if !isBusy { return closeConnections() }
+        wire.closeAllIdle()
         guard LibcurlFeatures.current.canLeaveConnections, hasIdleConnection else { return }
         multi.leaveConnections()
         streams.leaveConnections()

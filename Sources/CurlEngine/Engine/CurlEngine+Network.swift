@@ -53,7 +53,7 @@ extension CurlEngine {
 
     /// Calls `body` on the engine's thread with the links and addresses of the machine, unless there are no connections.
     private func readAddresses(_ body: @escaping @Sendable (CurlEngine, NetworkState) -> Void) {
-        guard let multi, unsafe multi.sockets.openCount > 0 else { return }
+        guard openSocketCount > 0 else { return }
         // The socket belongs to the network of this thread. Reading may wait for other programs, and so another thread reads.
         guard let socket = RouteSocket(.nothing) else { return }
         BlockingThreadPool.begin {
@@ -63,6 +63,7 @@ extension CurlEngine {
     }
 
     func retire(_ multi: MultiHandle, where isLost: (IPAddress) -> Bool) {
+        wire.retire(where: isLost)
         let (endedCount, usedPorts) = unsafe multi.sockets.retire(where: isLost) {
             streams.isUsed(port: $1) ?? false
         }

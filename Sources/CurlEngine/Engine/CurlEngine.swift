@@ -28,6 +28,10 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     let lookups: LookupGate
     /// The gate in which transfers wait for a stream on a shared connection.
     let streams: StreamGate
+    /// The sockets on which the engine itself speaks HTTP/1.1.
+    let wire = WireTable()
+    /// The encoder of requests on these sockets.
+    @exclusivity(unchecked) var encoder: HTTP1RequestEncoder
     /// The transfers whose connections libcurl has made and left to the engine.
     let connectOnlyTransfers = ConnectOnlyTransfers()
     /// The entry of the engine among the process's engines that may close idle connections for others.
@@ -35,7 +39,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
-    private(set) var lastUse = EngineInstant(nanoseconds: 0) {
+    var lastUse = EngineInstant(nanoseconds: 0) {
         // The connection may be idle now.
         didSet { if idleTimer == nil { setIdleTimer() } }
     }
@@ -44,6 +48,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         self.configuration = configuration
+        unsafe encoder = HTTP1RequestEncoder(defaults: configuration.defaultHeaderLines)
         lookups = LookupGate(executor: executor, configuration: configuration)
         streams = StreamGate(executor: executor, configuration: configuration)
         peer = EnginePeer(executor)
@@ -100,6 +105,10 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         var mustLook = true
         for (index, transfer) in batch[..<count].enumerated() where !transfer.isCancelled {
             if index & 15 == 15 { executor.meter.turnContinues() }
+            if transfer.isOnWire {
+                startOnWire(transfer)
+                continue
+            }
             guard transfer.lookup == .leading || streams.admits(transfer),
                 lookups.admits(
                     transfer, now: executor.engineLoop.systemNow, hasConnection: hasConnection(multi, for: transfer))
@@ -158,6 +167,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     }
 
     private func apply(_ transfer: Transfer) {
+        if transfer.isOnWire { return applyOnWire(transfer) }
         guard transfer.isUnderWay else {
             if transfer.isCancelled { leaveGates(transfer) }
             if transfer.receiving.heldEnd != nil {
@@ -280,6 +290,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket) {
+        if wireIsReady(ready) { return }
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
         if connectOnlyTransfers.exist, let transfer = connectOnlyTransfers.transfer(on: ready.descriptor) {
@@ -372,6 +383,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Ends all work and closes every socket.
     func close() {
         closeTakenConnections()
+        wire.closeAll()
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
         unsafe stalled = TransfersBySocket()
@@ -397,6 +409,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     func closeConnections() {
         _ = lookups.close()
         _ = streams.close()
+        wire.closeAll()
         multi = nil
         whenIdle?()
     }

@@ -23,6 +23,9 @@ package struct EngineConfiguration: Sendable {
     /// The observer of the connections; `nil` if they are not observed.
     package var connectionObserver: (any ConnectionObserver)?
 
+    /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire``).
+    package var speaksHTTP1 = false
+
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL

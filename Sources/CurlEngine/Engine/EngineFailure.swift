@@ -147,6 +147,12 @@ package struct EngineFailure: Error, Sendable {
         }
     }
 
+    /// The failure of an address of this machine from which no connection can be made.
+    static func unusableSource(_ name: String, _ error: Int32) -> EngineFailure {
+        EngineFailure(
+            kind: .source, message: "\(name): \(systemText(error))", code: Int(CURLE_INTERFACE_FAILED.rawValue))
+    }
+
     /// Returns the same failure with another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
         EngineFailure(kind: kind, message: message, code: code)

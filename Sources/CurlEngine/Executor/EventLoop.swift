@@ -54,7 +54,7 @@ package final class EventLoop {
     package func set(_ timer: EngineTimer, at deadline: EngineInstant) { unsafe timers.set(timer, at: deadline) }
 
     /// Sets or moves a timer that waits for other threads, for libcurl or for the network, and not for a limit of a caller. Its instant is
-    /// on the system's clock (``systemNow``). Such a timer cannot be cancelled.
+    /// on the system's clock (``systemNow``). Such a timer is cancelled by ``cancelOnSystem(_:)``.
     func set(_ timer: EngineTimer, onSystemAt deadline: EngineInstant) {
         if usesSystemClock { return unsafe timers.set(timer, at: deadline) }
         unsafe systemTimers.set(timer, at: deadline)
@@ -62,6 +62,12 @@ package final class EventLoop {
 
     /// Cancels a timer.
     package func cancel(_ timer: EngineTimer) { unsafe timers.remove(timer) }
+
+    /// Cancels a timer that was set on the system's clock.
+    func cancelOnSystem(_ timer: EngineTimer) {
+        if usesSystemClock { return unsafe timers.remove(timer) }
+        unsafe systemTimers.remove(timer)
+    }
 
     /// Cancels a timer that its owner does not use any more. The loop lends it to another owner.
     package func discard(_ timer: EngineTimer) {
@@ -79,6 +85,11 @@ package final class EventLoop {
     // MARK: Turns
 
     func attach(_ engine: CurlEngine) { self.engine = engine }
+
+    /// Watches a socket, as ``Poller/watch(_:generation:for:)`` does.
+    func watch(_ descriptor: Int32, generation: UInt32, for interest: SocketInterest) -> Bool {
+        poller?.watch(descriptor, generation: generation, for: interest) ?? false
+    }
 
     /// Lets the engine close idle connections at once.
     func giveUpIdleConnections() { engine?.giveUpIdleConnections() }

@@ -4,7 +4,8 @@ import CCurl
 extension CurlEngine {
     /// Returns whether libcurl has a connection with room for a transfer, so that libcurl looks up no name.
     func hasConnection(_ multi: MultiHandle, for transfer: Transfer) -> Bool {
-        unsafe multi.sockets.hasUnused(to: transfer.options.pool) || streams.hasRoom(for: transfer)
+        if transfer.isOnWire { return wire.hasIdle(transfer.options.pool) }
+        return unsafe multi.sockets.hasUnused(to: transfer.options.pool) || streams.hasRoom(for: transfer)
     }
 
     /// Starts a transfer that waits to look up the name of an origin, if a connection to the origin has room after the end of another one.

@@ -43,6 +43,8 @@ final class SharedLookups: Sendable {
         /// The number of entries in `known` at which old entries are removed.
         var knownLimit = 256
         var lastCache = 0
+        /// The addresses that the system has told, by the host.
+        var addresses: [String: (addresses: [IPAddress], at: EngineInstant)] = [:]
     }
 
     private let state = Locked(State())
@@ -81,6 +83,27 @@ final class SharedLookups: Sendable {
             guard state.known.count > state.knownLimit else { return }
             state.known = state.known.filter { now < $0.value.advanced(by: Self.forgottenAge) }
             state.knownLimit = max(256, 2 * state.known.count)
+        }
+    }
+
+    /// The time for which the addresses of a host are kept.
+    private static let addressAge = Duration.seconds(60)
+
+    /// Returns the addresses of a host that was looked up a short time ago; `nil` if it was not.
+    func addresses(of host: String, now: EngineInstant) -> [IPAddress]? {
+        state.withLock { state in
+            guard let found = state.addresses[host], now < found.at.advanced(by: Self.addressAge) else { return nil }
+            return found.addresses
+        }
+    }
+
+    /// Keeps the addresses of a host.
+    func setAddresses(_ addresses: [IPAddress], of host: String, now: EngineInstant) {
+        state.withLock { state in
+            if state.addresses.count >= 256 {
+                state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.addressAge) }
+            }
+            state.addresses[host] = (addresses, now)
         }
     }
 

@@ -93,6 +93,8 @@ package final class TransferRoute: Sendable {
     /// The number of the route for which connections are counted: the route with all addresses of the server, if this one has one of
     /// them; otherwise this route.
     private let limitNumber: Int
+    /// Whether connections need nothing but TCP.
+    let isPlain: Bool
     /// Whether libcurl does not look up all names of the route itself.
     let hasOwnAddresses: Bool
     /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
@@ -124,6 +126,7 @@ package final class TransferRoute: Sendable {
             parts.interface = nil
         }
         self.parts = parts
+        isPlain = Self.isPlain(parts)
         self.number = number
         self.limitNumber = limitNumber
         self.proofs = proofs

@@ -5,8 +5,8 @@ import CCurl
 extension Transfer {
     /// Creates a decoder at the first bytes of a body, if the head announces a coded body. Returns `false` if the coding is not supported.
     func prepareDecoding() -> Bool {
-        guard options.decodesContent, unsafe parser.hasContentEncoding else { return true }
-        let codings = unsafe parser.contentCodings
+        guard options.decodesContent, unsafe isOnWire || parser.hasContentEncoding else { return true }
+        let codings = unsafe isOnWire ? receiving.codings : parser.contentCodings
         receiving.decoder = ContentDecoder(codings: codings)
         if receiving.decoder == nil {
             let names = codings.joined(separator: ", ")

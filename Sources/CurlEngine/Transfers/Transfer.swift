@@ -15,6 +15,9 @@ package final class Transfer: @unchecked Sendable {
     var tunnel = TunnelRequests()
     var reports = StepReports()
     var place = StreamPlace()
+    /// Whether the engine serves the transfer without libcurl.
+    let isOnWire: Bool
+    var wire = WireProgress()
     var connection = TransferConnection()
     var repetition = TransferRepetition()
     var sending = BodySending()
@@ -45,6 +48,7 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
+        isOnWire = engine.configuration.speaksHTTP1 && options.isForWire
         unsafe parser = HeadParser(
             limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
         start = now
@@ -68,6 +72,7 @@ package final class Transfer: @unchecked Sendable {
         isCancelled = true
         delegate = nil
         easy = nil
+        wire = WireProgress()
         upload.discard()
         handshake?.abandon()
         handshake = nil
@@ -95,10 +100,10 @@ package final class Transfer: @unchecked Sendable {
     var hasTakenConnection: Bool { handshake?.takenReport != nil }
 
     /// Whether the transfer is in libcurl, or has a connection that the engine has taken from it.
-    var isUnderWay: Bool { easy != nil || hasTakenConnection }
+    var isUnderWay: Bool { easy != nil || hasTakenConnection || wire.isUnderWay }
 
     /// Whether the response was received over HTTP/1.
-    var isHTTP1: Bool { unsafe parser.isHTTP1 }
+    var isHTTP1: Bool { unsafe isOnWire || parser.isHTTP1 }
 
     /// The pause bits for `curl_easy_pause`, which sets both directions at once.
     ///
@@ -138,6 +143,7 @@ package final class Transfer: @unchecked Sendable {
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {
+        if isOnWire { return TransferReport(onWire: self) }
         guard let report = handshake?.takenReport ?? easy?.report(of: self) else { return TransferReport() }
         return handshake?.completed(report) ?? report
     }

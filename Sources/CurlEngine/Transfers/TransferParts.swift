@@ -102,6 +102,8 @@ struct BodySending {
 struct BodyReceiving {
     /// The number of body bytes received, before decoding.
     var count: Int64 = 0
+    /// The content codings of the body, if they are decoded and the engine has read the head.
+    var codings: [String] = []
     /// The decoder of the response body, if the body has content codings.
     var decoder: ContentDecoder?
     /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.

@@ -48,6 +48,23 @@ extension TransferReport {
             isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
     }
 
+    /// Creates the measurements of a transfer that the engine serves without libcurl.
+    init(onWire transfer: Transfer) {
+        let wire = transfer.wire
+        /// The microseconds from the start to a step, at least one; zero before the step.
+        func time(_ instant: UInt64) -> Int64 { instant == 0 ? 0 : max(1, Int64(instant - wire.start) / 1000) }
+        if !wire.isReused {
+            nameLookup = time(wire.lookedUp)
+            connect = time(wire.connected)
+        }
+        guard let connection = wire.connection else { return }
+        firstByte = time(wire.firstByte)
+        bytesSent = connection.outgoing.sentCount
+        bytesReceived = Int64(connection.decoder.headBytes) + transfer.receiving.count
+        isReusedConnection = wire.isReused
+        (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
+    }
+
     /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a
     /// connection only later.
     private static func waitsForProxy(_ transfer: Transfer) -> Bool {

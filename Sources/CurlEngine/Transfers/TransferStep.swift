@@ -41,12 +41,18 @@ extension Transfer {
 
     /// Reports that libcurl makes a connection to an address, which it has looked up.
     func reportConnection(to address: UnsafeMutablePointer<curl_sockaddr>) {
+        guard stepObserver != nil else { return }
+        reportConnection(to: unsafe name(of: address))
+    }
+
+    /// Reports that a connection to an address with its port is made, which has been looked up.
+    func reportConnection(to address: @autoclosure () -> String) {
         guard let stepObserver else { return }
         if reports.isLookupReported {
             reports.isLookupReported = false
             stepObserver.transferDidReach(.lookedUp(host: options.route.lookedUpHost(for: options.url)))
         }
-        stepObserver.transferDidReach(.connecting(to: unsafe name(of: address)))
+        stepObserver.transferDidReach(.connecting(to: address()))
     }
 
     private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
@@ -108,7 +114,9 @@ extension Transfer {
 
     /// Reports that the head of a request with a body was sent, once for each connection.
     fileprivate func reportSentHead() {
-        guard !reports.isHeadReported, let easy, attempts > 0, easy.hasSent(bodyBytes: 0) else { return }
+        guard !reports.isHeadReported, attempts > 0 else { return }
+        let isSent = isOnWire ? wire.connection?.outgoing.isHeadSent : easy?.hasSent(bodyBytes: 0)
+        guard isSent == true else { return }
         reports.isHeadReported = true
         delegate?.transferDidReach(.headSent)
     }
@@ -125,6 +133,7 @@ extension Transfer {
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
         if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
+        if isOnWire { return wire.connection?.outgoing.isSent ?? false }
         guard let easy else { return false }
         return switch options.body {
         case .none: easy.hasSent(bodyBytes: 0)

@@ -1,0 +1,101 @@
+/// A TCP connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
+final class WireConnection {
+    /// The part of the present request that was not sent yet.
+    struct Outgoing {
+        /// The bytes that the socket has not taken, from ``start`` on.
+        var bytes: [UInt8] = []
+        var start = 0
+        /// The rest of the body, which its source delivers.
+        var body: HTTP1OutgoingBody?
+        /// The number of bytes of the head, with a body that leaves together with it.
+        var headSize: Int64 = 0
+        /// The number of bytes that the system has taken.
+        var sentCount: Int64 = 0
+        /// Whether the complete request was passed to the system, or is in ``bytes``.
+        var isComplete = false
+        /// The reason why the rest cannot be sent. The server may have responded before.
+        var failure: EngineFailure?
+
+        /// Whether bytes wait for the socket.
+        var isWaiting: Bool { start < bytes.count }
+        /// Whether the system has taken the head of the request.
+        var isHeadSent: Bool { sentCount >= headSize && failure == nil }
+        /// Whether the system has taken the complete request.
+        var isSent: Bool { isComplete && !isWaiting && failure == nil }
+    }
+
+    let socket: Int32
+    /// The number that distinguishes this use of the descriptor from the next one.
+    let generation: UInt32
+    let pool: WirePool
+    let peer: Peer
+    /// The local port.
+    let port: Int32
+    /// The instant at which the connection was made.
+    let made: EngineInstant
+    /// The observation of the connection, if it is observed.
+    let observation: (any ConnectionObservation)?
+    /// The transfer whose request is on the connection; `nil` if the connection is idle.
+    var transfer: Transfer?
+    var decoder: HTTP1ResponseDecoder
+    var outgoing = Outgoing()
+    /// The bytes that were received while the reader took none, if reading has stopped.
+    var held: [UInt8]?
+    /// The directions in which the kernel watches the socket.
+    var interest: SocketInterest = []
+    /// The instant at which the last request ended.
+    var lastUse: EngineInstant
+    /// The instant from which the server may have closed the idle connection, if it has told one.
+    var expiry: EngineInstant?
+    /// Whether the connection is closed after its request, because the machine has lost its local address.
+    var isRetired = false
+
+    init(
+        socket: Int32, generation: UInt32, pool: WirePool, peer: Peer, port: Int32, made: EngineInstant,
+        observation: (any ConnectionObservation)?
+    ) {
+        self.socket = socket
+        self.generation = generation
+        self.pool = pool
+        self.peer = peer
+        self.port = port
+        self.made = made
+        self.observation = observation
+        lastUse = made
+        decoder = HTTP1ResponseDecoder([], limit: 0)
+    }
+}
+
+/// The connections to one origin by one route.
+final class WirePool {
+    /// The name of the pool (``TransferOptions/pool``).
+    let name: String
+    /// The idle connection that was used least recently; negative if there is none.
+    var firstIdle: Int32 = -1
+    /// The number of open connections.
+    var count = 0
+
+    init(_ name: String) { self.name = name }
+}
+
+/// The progress of a transfer that the engine serves without libcurl.
+struct WireProgress {
+    /// The connection on which the request is sent.
+    var connection: WireConnection?
+    /// The attempts to make a connection.
+    var race: WireRace?
+    /// Whether the system looks up the name of the host.
+    var isLookingUp = false
+    /// Whether a connection must be made, because an idle one was dead.
+    var needsConnection = false
+    /// Whether the connection has carried earlier requests.
+    var isReused = false
+    /// The instants of the steps, on the system's clock, in nanoseconds; zero before the step.
+    var start: UInt64 = 0
+    var lookedUp: UInt64 = 0
+    var connected: UInt64 = 0
+    var firstByte: UInt64 = 0
+
+    /// Whether the transfer has a connection, or is on the way to one.
+    var isUnderWay: Bool { connection != nil || race != nil || isLookingUp }
+}

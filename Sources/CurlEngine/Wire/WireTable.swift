@@ -1,0 +1,219 @@
+import CCurl
+private import Glibc
+
+/// The sockets on which an engine itself speaks HTTP/1.1, with the idle connections among them.
+@safe
+final class WireTable {
+    /// The use of a socket.
+    enum Use {
+        case connection(WireConnection)
+        case attempt(WireRace)
+    }
+
+    private struct Entry {
+        var generation: UInt32 = 0
+        var use: Use?
+    }
+
+    // Exclusivity is unchecked: one thread uses these values, and no access to one of them calls code that uses it.
+    @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var pools: [String: WirePool] = [:]
+    /// The pool of the last transfer.
+    @exclusivity(unchecked) private var lastPool: WirePool?
+    private var idleInPool = DescriptorRings()
+    private var idleByAge = DescriptorRings()
+    /// The idle connection that was used least recently; negative if there is none.
+    private var oldestIdle: Int32 = -1
+    private(set) var openCount = 0
+    private(set) var idleCount = 0
+    /// The transfers for which the system looks up a name.
+    var lookingUp: Set<Transfer> = []
+    /// The bytes of a request that is being written.
+    @exclusivity(unchecked) var request: [UInt8] = []
+    private var memory: UnsafeMutableRawPointer?
+
+    /// The size of ``buffer`` in bytes.
+    static let bufferSize = 256 << 10
+    /// Generations are apart from libcurl's sockets, which have the same descriptors at other times.
+    private static let firstGeneration: UInt32 = 1 << 31
+
+    init() { unsafe memory = nil }
+
+    deinit {
+        closeAll()
+        unsafe free(memory)
+    }
+
+    /// The memory in which bytes are received, and from which bodies are sent; `nil` if memory has run out.
+    var buffer: UnsafeMutableRawBufferPointer? {
+        if unsafe memory == nil { unsafe memory = malloc(Self.bufferSize) }
+        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: Self.bufferSize) }
+    }
+
+    /// Whether transfers have connections, or are on their way to one.
+    var hasTransfers: Bool { openCount > idleCount || !lookingUp.isEmpty }
+
+    // MARK: Sockets
+
+    /// Returns the use of a ready socket; `nil` if the socket is not, or no longer, one of these.
+    func use(of ready: ReadySocket) -> Use? {
+        let index = Int(ready.descriptor)
+        guard unsafe index < entries.count, unsafe entries[index].generation == ready.generation else { return nil }
+        return unsafe entries[index].use
+    }
+
+    /// Adds a socket. Returns its generation.
+    func add(_ socket: Int32, _ use: Use) -> UInt32 {
+        let index = Int(socket)
+        while unsafe entries.count <= index { unsafe entries.append(Entry(generation: Self.firstGeneration)) }
+        idleInPool.makeRoom(for: socket)
+        idleByAge.makeRoom(for: socket)
+        unsafe entries[index].generation = (entries[index].generation &+ 1) | Self.firstGeneration
+        unsafe entries[index].use = use
+        openCount += 1
+        return unsafe entries[index].generation
+    }
+
+    /// Adds the connection that an attempt has made.
+    func promote(_ connection: WireConnection) {
+        unsafe entries[Int(connection.socket)].use = .connection(connection)
+        connection.pool.count += 1
+    }
+
+    /// Returns the generation of a socket.
+    func generation(of socket: Int32) -> UInt32 { unsafe entries[Int(socket)].generation }
+
+    /// Closes the socket of an attempt.
+    func closeAttempt(_ socket: Int32) {
+        unsafe entries[Int(socket)].use = nil
+        openCount -= 1
+        _ = Glibc.close(socket)
+    }
+
+    /// Closes a connection.
+    func close(_ connection: WireConnection) {
+        guard case .connection(let present)? = unsafe entries[Int(connection.socket)].use, present === connection
+        else { return }
+        if connection.transfer == nil { removeIdle(connection) }
+        unsafe entries[Int(connection.socket)].use = nil
+        openCount -= 1
+        connection.pool.count -= 1
+        if connection.pool.count == 0 { forget(connection.pool) }
+        connection.observation?.end()
+        _ = Glibc.close(connection.socket)
+    }
+
+    /// Closes all sockets.
+    func closeAll() {
+        for entry in unsafe entries {
+            switch entry.use {
+            case .connection(let connection)?:
+                connection.transfer?.abandon()
+                connection.transfer = nil
+                connection.observation?.end()
+                _ = Glibc.close(connection.socket)
+            case .attempt(let race)?: race.abandon(in: self)
+            case nil: continue
+            }
+        }
+        for transfer in lookingUp { transfer.abandon() }
+        lookingUp = []
+        unsafe entries = []
+        unsafe pools = [:]
+        unsafe lastPool = nil
+        (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
+        (openCount, idleCount) = (0, 0)
+    }
+
+    // MARK: Pools
+
+    /// Returns the pool with a name.
+    func pool(_ name: String) -> WirePool {
+        if let pool = unsafe lastPool, pool.name == name { return pool }
+        let pool = unsafe pools[name] ?? WirePool(name)
+        unsafe pools[name] = pool
+        unsafe lastPool = pool
+        return pool
+    }
+
+    private func forget(_ pool: WirePool) {
+        unsafe pools[pool.name] = nil
+        if unsafe lastPool === pool { unsafe lastPool = nil }
+    }
+
+    /// Whether a connection of a pool is idle.
+    func hasIdle(_ name: String) -> Bool { unsafe pools[name].map { $0.firstIdle >= 0 } ?? false }
+
+    /// Removes and returns the idle connection of a pool that was used most recently; `nil` if there is none.
+    func takeIdle(_ pool: WirePool) -> WireConnection? {
+        guard pool.firstIdle >= 0 else { return nil }
+        let connection = connection(idleInPool.previous(before: pool.firstIdle))
+        if let connection { removeIdle(connection) }
+        return connection
+    }
+
+    /// Adds a connection without a transfer to the idle ones.
+    func addIdle(_ connection: WireConnection) {
+        idleInPool.append(connection.socket, to: &connection.pool.firstIdle)
+        idleByAge.append(connection.socket, to: &oldestIdle)
+        idleCount += 1
+        connection.observation?.change(isIdle: true)
+    }
+
+    private func removeIdle(_ connection: WireConnection) {
+        idleInPool.remove(connection.socket, from: &connection.pool.firstIdle)
+        idleByAge.remove(connection.socket, from: &oldestIdle)
+        idleCount -= 1
+    }
+
+    private func connection(_ socket: Int32) -> WireConnection? {
+        guard case .connection(let connection)? = unsafe entries[Int(socket)].use else { return nil }
+        return connection
+    }
+
+    /// Closes the idle connection that was used least recently. Returns `false` if there is none.
+    @discardableResult
+    func closeOldestIdle() -> Bool {
+        guard oldestIdle >= 0, let connection = connection(oldestIdle) else { return false }
+        close(connection)
+        return true
+    }
+
+    /// Closes one idle connection of a pool, or of the pools of the single addresses whose connections are counted by the name. Returns
+    /// `false` if there is none.
+    func closeIdle(to name: String, except pool: String? = nil) -> Bool {
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+        let pools = unsafe pools.values.filter { pool in
+            pool.firstIdle >= 0 && (pool.name == name || pool.name.hasBytePrefix(prefix))
+        }
+        guard let found = pools.first(where: { $0.name != pool }), let connection = connection(found.firstIdle) else {
+            return false
+        }
+        close(connection)
+        return true
+    }
+
+    /// Closes all idle connections.
+    func closeAllIdle() { while closeOldestIdle() {} }
+
+    /// Closes the idle connections that were not used after an instant. Returns the instant at which the next idle one was last used.
+    func closeIdle(usedUntil limit: EngineInstant) -> EngineInstant? {
+        while oldestIdle >= 0, let connection = connection(oldestIdle) {
+            guard connection.lastUse <= limit else { return connection.lastUse }
+            close(connection)
+        }
+        return nil
+    }
+
+    // MARK: Lost addresses
+
+    /// Closes the idle connections from local addresses that the machine has lost, and the others after their request.
+    func retire(where isLost: (IPAddress) -> Bool) {
+        for entry in unsafe entries {
+            guard case .connection(let connection)? = entry.use,
+                let address = IPAddress(localOf: connection.socket), isLost(address)
+            else { continue }
+            if connection.transfer == nil { close(connection) } else { connection.isRetired = true }
+        }
+    }
+}
