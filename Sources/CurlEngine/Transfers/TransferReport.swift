@@ -60,7 +60,7 @@ extension TransferReport {
         guard let connection = wire.connection else { return }
         firstByte = time(wire.firstByte)
         bytesSent = connection.outgoing.sentCount
-        bytesReceived = Int64(connection.decoder.headBytes) + transfer.receiving.count
+        bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count
         isReusedConnection = wire.isReused
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
     }

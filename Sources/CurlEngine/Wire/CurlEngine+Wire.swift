@@ -48,7 +48,11 @@ extension CurlEngine {
     private func mayReuse(_ connection: WireConnection) -> Bool {
         let now = now
         if let expiry = connection.expiry, now >= expiry { return false }
-        if now.nanoseconds(since: connection.lastUse) >= idleLifetime.clampedNanoseconds { return false }
+        if now.nanoseconds(since: connection.lastUse) >= Int64(max(configuration.idleLifetimeSeconds, 1))
+            * 1_000_000_000
+        {
+            return false
+        }
         let lifetime = configuration.maximumLifetimeSeconds
         if lifetime > 0, now.nanoseconds(since: connection.made) >= Int64(lifetime) * 1_000_000_000 { return false }
         return ccurl_socket_is_quiet(connection.socket)
@@ -206,7 +210,7 @@ extension CurlEngine {
         connection.transfer = nil
         connection.held = nil
         connection.lastUse = lastUse
-        connection.expiry = connection.decoder.keepAliveTimeout.map { Self.expiry(of: $0, from: lastUse) }
+        connection.expiry = unsafe connection.decoder.keepAliveTimeout.map { Self.expiry(of: $0, from: lastUse) }
         wire.addIdle(connection)
         return true
     }
@@ -256,9 +260,14 @@ extension CurlEngine {
 extension TransferOptions {
     /// Whether the engine serves the transfer without libcurl, if its configuration allows that.
     var isForWire: Bool {
-        guard !url.isSecure, !switchesProtocols, route.isPlain, !url.host.containsBytes("%") else { return false }
+        guard !url.isSecure, !switchesProtocols, route.isPlain, !url.hasZone else { return false }
         return version == .http1 || version == .http2OverTLS
     }
+}
+
+extension WireURL {
+    /// Whether the host is an IPv6 address of one link (RFC 4007, section 6).
+    fileprivate var hasZone: Bool { host.utf8.first == UInt8(ascii: "[") && host.containsBytes("%") }
 }
 
 extension TransferRoute {

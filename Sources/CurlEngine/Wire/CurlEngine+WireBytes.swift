@@ -64,7 +64,7 @@ extension CurlEngine {
         connection.outgoing.body = body
         connection.outgoing.isComplete = body.isComplete
         connection.outgoing.headSize = unsafe Int64(wire.request.count)
-        connection.decoder = HTTP1ResponseDecoder(
+        unsafe connection.decoder = HTTP1ResponseDecoder(
             body.traits, limit: transfer.options.maximumHeaderBytes)
         if transfer.wire.isReused { connection.observation?.change(isIdle: false) }
         transfer.delegate?.transferIsConnected()
@@ -80,7 +80,8 @@ extension CurlEngine {
         let count = connection.outgoing.isWaiting ? 0 : unsafe push(bytes, to: connection)
         guard count < bytes.count, connection.outgoing.failure == nil else { return }
         if connection.outgoing.isWaiting {
-            unsafe connection.outgoing.bytes.append(contentsOf: bytes)
+            let waiting = connection.outgoing.bytes
+            connection.outgoing.bytes = unsafe waiting + bytes
             return
         }
         unsafe connection.outgoing.bytes = [UInt8](UnsafeRawBufferPointer(rebasing: bytes[count...]))
@@ -156,20 +157,22 @@ extension CurlEngine {
     /// Sends a part of the body with its framing. No bytes are the end of the body, which also goes with the last part.
     private func send(_ bytes: UnsafeRawBufferPointer, of transfer: Transfer, on connection: WireConnection) {
         unsafe wire.request.removeAll(keepingCapacity: true)
+        var body = connection.outgoing.body
+        defer { connection.outgoing.body = body }
         let isEnd = unsafe bytes.isEmpty || transfer.upload.isAtEnd
         do throws(EngineFailure) {
             if unsafe !bytes.isEmpty {
-                unsafe connection.outgoing.body?.appendPrefix(of: bytes.count, to: &wire.request)
-                if unsafe wire.request.isEmpty, connection.outgoing.body?.framing != .chunked {
+                unsafe body?.appendPrefix(of: bytes.count, to: &wire.request)
+                if unsafe wire.request.isEmpty, body?.framing != .chunked {
                     // Without framing, the bytes need no copy.
                     unsafe write(bytes, to: connection)
                 } else {
                     unsafe wire.request.append(contentsOf: bytes)
                 }
-                connection.outgoing.body?.didSend(bytes.count)
+                body?.didSend(bytes.count)
             }
             if isEnd {
-                try unsafe connection.outgoing.body?.appendEnd(trailers: transfer.trailerLines, to: &wire.request)
+                try unsafe body?.appendEnd(trailers: transfer.trailerLines, to: &wire.request)
                 connection.outgoing.isComplete = true
                 transfer.sending.hasPassedEnd = true
             }
@@ -186,7 +189,8 @@ extension CurlEngine {
     /// Whether the reader of a transfer takes no bytes now.
     private func isHeld(_ connection: WireConnection, _ transfer: Transfer) -> Bool {
         let pauses = transfer.pauses
-        return pauses.isSuspended || (pauses.isReceivingPaused || pauses.isYielding) && connection.decoder.hasFinalHead
+        return unsafe pauses.isSuspended
+            || (pauses.isReceivingPaused || pauses.isYielding) && connection.decoder.hasFinalHead
     }
 
     /// Continues a transfer after a change.
@@ -224,14 +228,14 @@ extension CurlEngine {
         var position = 0
         do throws(EngineFailure) {
             while true {
-                switch try connection.decoder.next(in: bytes, at: &position) {
+                switch try unsafe connection.decoder.next(in: bytes, at: &position) {
                 case .more: return
                 case .informational(let head): transfer.delegate?.transferDidReceiveInformational(head)
                 case .head(let head): receive(head, connection, transfer)
                 case .body(let range): receive(bytes.extracting(range), connection, transfer)
                 case .end(let trailers):
                     let keeps =
-                        connection.decoder.isReusable && connection.outgoing.isSent
+                        unsafe connection.decoder.isReusable && connection.outgoing.isSent
                         && position == bytes.byteCount
                     return endOnWire(transfer, nil, trailers: trailers, keeps: keeps)
                 case .switched: throw EngineFailure(kind: .head(.unexpectedStatus(101)), message: "")
@@ -249,7 +253,7 @@ extension CurlEngine {
     }
 
     private func receive(_ head: WireHead, _ connection: WireConnection, _ transfer: Transfer) {
-        if transfer.options.decodesContent, connection.decoder.hasContentCoding {
+        if transfer.options.decodesContent, unsafe connection.decoder.hasContentCoding {
             transfer.receiving.codings = head.fields.contentCodings
         }
         if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
@@ -270,12 +274,12 @@ extension CurlEngine {
 
     /// Handles the end of a connection by the server.
     private func connectionHasEnded(_ connection: WireConnection, _ transfer: Transfer) {
-        guard connection.decoder.hasStarted else {
+        guard unsafe connection.decoder.hasStarted else {
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "Empty reply from server")
             return connectionIsLost(connection, transfer, connection.outgoing.failure ?? failure)
         }
         do throws(EngineFailure) {
-            guard case .end(let trailers) = try connection.decoder.connectionEnded() else { return }
+            guard case .end(let trailers) = try unsafe connection.decoder.connectionEnded() else { return }
             endOnWire(transfer, nil, trailers: trailers)
         } catch {
             endOnWire(transfer, error)
@@ -283,7 +287,7 @@ extension CurlEngine {
     }
 
     private func connectionHasFailed(_ connection: WireConnection, _ transfer: Transfer, _ failure: EngineFailure) {
-        guard !connection.decoder.hasStarted else { return endOnWire(transfer, failure) }
+        guard unsafe !connection.decoder.hasStarted else { return endOnWire(transfer, failure) }
         connectionIsLost(connection, transfer, connection.outgoing.failure ?? failure)
     }
 

@@ -37,7 +37,8 @@ final class WireConnection {
     let observation: (any ConnectionObservation)?
     /// The transfer whose request is on the connection; `nil` if the connection is idle.
     var transfer: Transfer?
-    var decoder: HTTP1ResponseDecoder
+    // Exclusivity is unchecked: one thread uses the decoder, which calls no code that uses it.
+    @exclusivity(unchecked) var decoder: HTTP1ResponseDecoder
     var outgoing = Outgoing()
     /// The bytes that were received while the reader took none, if reading has stopped.
     var held: [UInt8]?
@@ -62,7 +63,7 @@ final class WireConnection {
         self.made = made
         self.observation = observation
         lastUse = made
-        decoder = HTTP1ResponseDecoder([], limit: 0)
+        unsafe decoder = HTTP1ResponseDecoder([], limit: 0)
     }
 }
 
@@ -71,7 +72,7 @@ final class WirePool {
     /// The name of the pool (``TransferOptions/pool``).
     let name: String
     /// The idle connection that was used least recently; negative if there is none.
-    var firstIdle: Int32 = -1
+    @exclusivity(unchecked) var firstIdle: Int32 = -1
     /// The number of open connections.
     var count = 0
 

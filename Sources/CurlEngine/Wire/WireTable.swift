@@ -20,10 +20,10 @@ final class WireTable {
     @exclusivity(unchecked) private var pools: [String: WirePool] = [:]
     /// The pool of the last transfer.
     @exclusivity(unchecked) private var lastPool: WirePool?
-    private var idleInPool = DescriptorRings()
-    private var idleByAge = DescriptorRings()
+    @exclusivity(unchecked) private var idleInPool = DescriptorRings()
+    @exclusivity(unchecked) private var idleByAge = DescriptorRings()
     /// The idle connection that was used least recently; negative if there is none.
-    private var oldestIdle: Int32 = -1
+    @exclusivity(unchecked) private var oldestIdle: Int32 = -1
     private(set) var openCount = 0
     private(set) var idleCount = 0
     /// The transfers for which the system looks up a name.
@@ -66,8 +66,8 @@ final class WireTable {
     func add(_ socket: Int32, _ use: Use) -> UInt32 {
         let index = Int(socket)
         while unsafe entries.count <= index { unsafe entries.append(Entry(generation: Self.firstGeneration)) }
-        idleInPool.makeRoom(for: socket)
-        idleByAge.makeRoom(for: socket)
+        unsafe idleInPool.makeRoom(for: socket)
+        unsafe idleByAge.makeRoom(for: socket)
         unsafe entries[index].generation = (entries[index].generation &+ 1) | Self.firstGeneration
         unsafe entries[index].use = use
         openCount += 1
@@ -121,7 +121,7 @@ final class WireTable {
         unsafe entries = []
         unsafe pools = [:]
         unsafe lastPool = nil
-        (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
+        unsafe (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
         (openCount, idleCount) = (0, 0)
     }
 
@@ -142,27 +142,27 @@ final class WireTable {
     }
 
     /// Whether a connection of a pool is idle.
-    func hasIdle(_ name: String) -> Bool { unsafe pools[name].map { $0.firstIdle >= 0 } ?? false }
+    func hasIdle(_ name: String) -> Bool { unsafe pools[name].map { unsafe $0.firstIdle >= 0 } ?? false }
 
     /// Removes and returns the idle connection of a pool that was used most recently; `nil` if there is none.
     func takeIdle(_ pool: WirePool) -> WireConnection? {
-        guard pool.firstIdle >= 0 else { return nil }
-        let connection = connection(idleInPool.previous(before: pool.firstIdle))
+        guard unsafe pool.firstIdle >= 0 else { return nil }
+        let connection = unsafe connection(idleInPool.previous(before: pool.firstIdle))
         if let connection { removeIdle(connection) }
         return connection
     }
 
     /// Adds a connection without a transfer to the idle ones.
     func addIdle(_ connection: WireConnection) {
-        idleInPool.append(connection.socket, to: &connection.pool.firstIdle)
-        idleByAge.append(connection.socket, to: &oldestIdle)
+        unsafe idleInPool.append(connection.socket, to: &connection.pool.firstIdle)
+        unsafe idleByAge.append(connection.socket, to: &oldestIdle)
         idleCount += 1
         connection.observation?.change(isIdle: true)
     }
 
     private func removeIdle(_ connection: WireConnection) {
-        idleInPool.remove(connection.socket, from: &connection.pool.firstIdle)
-        idleByAge.remove(connection.socket, from: &oldestIdle)
+        unsafe idleInPool.remove(connection.socket, from: &connection.pool.firstIdle)
+        unsafe idleByAge.remove(connection.socket, from: &oldestIdle)
         idleCount -= 1
     }
 
@@ -174,7 +174,7 @@ final class WireTable {
     /// Closes the idle connection that was used least recently. Returns `false` if there is none.
     @discardableResult
     func closeOldestIdle() -> Bool {
-        guard oldestIdle >= 0, let connection = connection(oldestIdle) else { return false }
+        guard unsafe oldestIdle >= 0, let connection = unsafe connection(oldestIdle) else { return false }
         close(connection)
         return true
     }
@@ -184,9 +184,10 @@ final class WireTable {
     func closeIdle(to name: String, except pool: String? = nil) -> Bool {
         let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
         let pools = unsafe pools.values.filter { pool in
-            pool.firstIdle >= 0 && (pool.name == name || pool.name.hasBytePrefix(prefix))
+            unsafe pool.firstIdle >= 0 && (pool.name == name || pool.name.hasBytePrefix(prefix))
         }
-        guard let found = pools.first(where: { $0.name != pool }), let connection = connection(found.firstIdle) else {
+        guard let found = pools.first(where: { $0.name != pool }), let connection = unsafe connection(found.firstIdle)
+        else {
             return false
         }
         close(connection)
@@ -198,7 +199,7 @@ final class WireTable {
 
     /// Closes the idle connections that were not used after an instant. Returns the instant at which the next idle one was last used.
     func closeIdle(usedUntil limit: EngineInstant) -> EngineInstant? {
-        while oldestIdle >= 0, let connection = connection(oldestIdle) {
+        while unsafe oldestIdle >= 0, let connection = unsafe connection(oldestIdle) {
             guard connection.lastUse <= limit else { return connection.lastUse }
             close(connection)
         }
