@@ -1,0 +1,212 @@
+import Dispatch
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The engine itself speaks HTTP/1.1 with the servers of plain URLs, and libcurl has no socket for them.
+@Suite(.timeLimit(.minutes(3)))
+struct WireTransferTests {
+    private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
+
+    private static func run(_ change: (inout EngineConfiguration) -> Void = { _ in }) -> EngineRun {
+        var configuration = EngineConfiguration()
+        configuration.speaksHTTP1 = true
+        change(&configuration)
+        return EngineRun(configuration)
+    }
+
+    /// Returns a server that answers each request with a text, on connections that it keeps.
+    private static func server(_ text: String) throws -> LoopbackServer {
+        try LoopbackServer { connection in
+            while try connection.nextRequest() != nil { try connection.write(text) }
+        }
+    }
+
+    @Test func requestsToOneOriginShareAConnection() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        let first = await run.perform(get), second = await run.perform(get)
+        #expect(first.text == "good" && second.text == "good")
+        #expect(first.end?.report.isReusedConnection == false && second.end?.report.isReusedConnection == true)
+        #expect(server.acceptedCount == 1)
+        #expect(
+            await run.onEngine { (run.engine.wire.openCount, unsafe run.engine.multi?.sockets.openCount) } == (1, 0))
+        await run.finish()
+    }
+
+    @Test func theMeasurementsAreThoseOfTheConnection() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let report = await run.perform(try EngineRun.get(server.url("/path"))).end?.report
+        let measured = try #require(report)
+        #expect(
+            measured.peerAddress == "127.0.0.1" && measured.nameLookup > 0 && measured.connect >= measured.nameLookup)
+        #expect(measured.firstByte >= measured.connect && measured.tls == 0)
+        #expect(measured.bytesReceived == Int64(Self.good.utf8.count))
+        await run.finish()
+    }
+
+    @Test func aChunkedBodyHasTrailers() async throws {
+        let server = try Self.server(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\ngo\r\n2;a=b\r\nod\r\n0\r\nX-Last: 1\r\n\r\n")
+        let run = Self.run()
+        let outcome = await run.perform(try EngineRun.get(server.url("/")))
+        #expect(outcome.text == "good" && outcome.end?.failure == nil)
+        #expect(outcome.end?.trailers.values(of: "x-last") == [Array("1".utf8)])
+        await run.finish()
+    }
+
+    @Test func aBodyWithoutALengthEndsWithItsConnection() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write("HTTP/1.1 200 OK\r\n\r\ngood")
+        }
+        let run = Self.run()
+        let outcome = await run.perform(try EngineRun.get(server.url("/")))
+        #expect(outcome.text == "good" && outcome.end?.failure == nil)
+        #expect(await run.onEngine { run.engine.openSocketCount } == 0)
+        await run.finish()
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ngood",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ngood\r\n",
+    ])
+    func aBodyThatEndsEarlyIsCutShort(_ text: String) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(text)
+        }
+        let run = Self.run()
+        #expect(await run.perform(try EngineRun.get(server.url("/"))).end?.failure?.kind == .bodyCutShort)
+        await run.finish()
+    }
+
+    @Test(arguments: [
+        ("", EngineFailure.Kind.emptyReply), ("HTTP/1.1 200 O", .head(.cutShort)),
+        ("SSH-2.0\r\n", .head(.badStatusLine("SSH-2.0"))),
+    ])
+    func aConnectionWithoutAHeadFails(_ text: String, _ kind: EngineFailure.Kind) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(text)
+        }
+        let run = Self.run()
+        #expect(await run.perform(try EngineRun.get(server.url("/"))).end?.failure?.kind == kind)
+        await run.finish()
+    }
+
+    /// A GET goes again on a new connection if its idle one ends without an answer, and a POST does not.
+    @Test func aRequestOnADeadConnectionGoesAgainIfItMay() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(Self.good)
+            _ = try connection.nextRequest()
+        }
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        #expect(await run.perform(get).text == "good")
+        let again = await run.perform(get)
+        #expect(again.text == "good" && again.end?.report.isReusedConnection == false)
+        let post = await run.perform(try EngineRun.post(server.url("/"), "once"))
+        #expect(post.end?.failure?.kind == .replayRefused)
+        #expect(server.acceptedCount == 2)
+        await run.finish()
+    }
+
+    @Test func bytesOnAnIdleConnectionCloseIt() async throws {
+        let isWritten = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(Self.good)
+            guard connection.ordinal == 1 else { return }
+            connection.waitUntilReceived()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            connection.waitUntilReceived()
+            isWritten.open()
+            _ = try connection.readToEnd()
+        }
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        #expect(await run.perform(get).text == "good")
+        try await isWritten.opened()
+        #expect(await run.perform(get).text == "good")
+        #expect(server.acceptedCount == 2)
+        await run.finish()
+    }
+
+    @Test func bytesAfterTheAnswerCloseTheConnection() async throws {
+        let server = try Self.server(Self.good + "EXTRA")
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        let texts = (await run.perform(get).text, await run.perform(get).text)
+        #expect(texts == ("good", "good"))
+        #expect(server.acceptedCount == 2)
+        await run.finish()
+    }
+
+    @Test(arguments: [Int64(8), nil])
+    func aStreamedBodyIsSent(_ length: Int64?) async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let put = TransferOptions(url: url, method: "PUT", body: .stream(length: length), version: .http1)
+        for _ in 1...2 { #expect(await run.perform(put).text == "good") }
+        #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["streamed", "streamed"])
+        #expect(server.acceptedCount == 1)
+        await run.finish()
+    }
+
+    @Test func anIdleConnectionIsClosedOnRequest() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        _ = await run.perform(get)
+        await run.onEngine { run.engine.closeIdleConnections(to: get.pool) }
+        #expect(await run.onEngine { run.engine.openSocketCount } == 0)
+        try await server.waitUntilClosed(count: 1)
+        await run.finish()
+    }
+
+    @Test func theLimitOnConnectionsClosesTheOldestIdleOne() async throws {
+        let servers = try (1...3).map { _ in try Self.server(Self.good) }
+        let run = Self.run { $0.maximumConnections = 2 }
+        for server in servers { _ = await run.perform(try EngineRun.get(server.url("/"))) }
+        #expect(await run.onEngine { run.engine.openSocketCount } == 2)
+        try await servers[0].waitUntilClosed(count: 1)
+        await run.finish()
+    }
+
+    @Test func aServerThatRefusesIsUnreachable() async throws {
+        let server = try Self.server(Self.good)
+        let url = server.url("/")
+        server.stop()
+        let run = Self.run()
+        #expect(await run.perform(try EngineRun.get(url)).end?.failure?.kind == .connect)
+        await run.finish()
+    }
+
+    @Test func aCancelledTransferClosesItsConnection() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            _ = try connection.readToEnd()
+        }
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        let transfer = await run.onEngine { run.engine.start(get, delegate: EngineRun.Outcome()) }
+        try await server.waitUntilRequested(count: 1)
+        await run.onEngine { transfer.cancel() }
+        try await server.waitUntilAllClosed()
+        #expect(await run.onEngine { run.engine.isBusy } == false)
+        await run.finish()
+    }
+
+    @Test func theAddressesOfBothVersionsTakeTurns() {
+        let addresses = ["::1", "::2", "::3", "10.0.0.1", "10.0.0.2"].compactMap { IPAddress($0) }
+        #expect(WireRace.interleaved(addresses).map(\.description) == ["::1", "10.0.0.1", "::2", "10.0.0.2", "::3"])
+        #expect(WireRace.interleaved([]).isEmpty)
+    }
+}
