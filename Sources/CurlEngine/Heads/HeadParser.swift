@@ -56,9 +56,28 @@ struct HeadParser: ~Copyable {
         unsafe head.pointee.content_length = -1
     }
 
+    /// Creates the parser of a transfer that the engine serves without libcurl, which has no use for it.
+    init() {
+        switchesProtocols = false
+        unsafe head = Unused.shared.head
+    }
+
     deinit {
+        if unsafe head == Unused.shared.head { return }
         unsafe ccurl_head_clear(head)
         unsafe head.deallocate()
+    }
+
+    /// The head of all parsers without use, which nobody changes.
+    @safe
+    private final class Unused: Sendable {
+        static let shared = Unused()
+        nonisolated(unsafe) let head: UnsafeMutablePointer<ccurl_head>
+
+        private init() {
+            unsafe head = .allocate(capacity: 1)
+            unsafe head.initialize(to: ccurl_head())
+        }
     }
 
     /// The length of the body in bytes, if the head has one.

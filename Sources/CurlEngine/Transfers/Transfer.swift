@@ -49,8 +49,10 @@ package final class Transfer: @unchecked Sendable {
         self.engine = engine
         self.options = options
         isOnWire = engine.configuration.speaksHTTP1 && options.isForWire
-        unsafe parser = HeadParser(
-            limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
+        unsafe parser =
+            isOnWire
+            ? HeadParser()
+            : HeadParser(limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
         start = now
         activity = (now, now)
     }

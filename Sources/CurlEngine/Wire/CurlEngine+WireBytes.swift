@@ -203,24 +203,32 @@ extension CurlEngine {
         sendRest(connection, transfer)
     }
 
+    /// Receives bytes, as many as the socket has and one turn allows.
     private func receive(_ connection: WireConnection, _ transfer: Transfer) {
-        guard !isHeld(connection, transfer), let buffer = unsafe wire.buffer else {
-            return updateInterest(connection, transfer)
-        }
+        guard let buffer = unsafe wire.buffer else { return }
         let size = min(buffer.count, max(transfer.options.receiveBufferSize, 1))
-        let count = unsafe recv(connection.socket, buffer.baseAddress, size, Self.flags)
-        guard count > 0 else {
-            if count == 0 { return connectionHasEnded(connection, transfer) }
-            guard errno != EAGAIN, errno != EINTR else { return }
-            let failure = EngineFailure(
-                CURLE_RECV_ERROR, detail: "Recv failure: \(EngineFailure.systemText(errno))")
-            return connectionHasFailed(connection, transfer, failure)
+        var room = buffer.count
+        while !isHeld(connection, transfer) {
+            let count = unsafe recv(connection.socket, buffer.baseAddress, size, Self.flags)
+            guard count > 0 else { return receivedNothing(count, connection, transfer) }
+            transfer.activity.last = now
+            if transfer.wire.firstByte == 0 {
+                transfer.wire.firstByte = executor.engineLoop.systemNow.nanoseconds
+            }
+            use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, connection, transfer)
+            room -= count
+            // A full buffer means that there may be more.
+            guard count == size, room > 0, transfer.wire.connection === connection, !transfer.isCancelled else { return }
         }
-        transfer.activity.last = now
-        if transfer.wire.firstByte == 0 {
-            transfer.wire.firstByte = executor.engineLoop.systemNow.nanoseconds
-        }
-        use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, connection, transfer)
+        updateInterest(connection, transfer)
+    }
+
+    /// Handles the end or the failure of a connection.
+    private func receivedNothing(_ count: Int, _ connection: WireConnection, _ transfer: Transfer) {
+        if count == 0 { return connectionHasEnded(connection, transfer) }
+        guard errno != EAGAIN, errno != EINTR else { return }
+        let failure = EngineFailure(CURLE_RECV_ERROR, detail: "Recv failure: \(EngineFailure.systemText(errno))")
+        connectionHasFailed(connection, transfer, failure)
     }
 
     /// Uses received bytes for the response to a transfer.

@@ -182,12 +182,14 @@ final class WireTable {
     /// Closes one idle connection of a pool, or of the pools of the single addresses whose connections are counted by the name. Returns
     /// `false` if there is none.
     func closeIdle(to name: String, except pool: String? = nil) -> Bool {
-        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
-        let pools = unsafe pools.values.filter { pool in
-            unsafe pool.firstIdle >= 0 && (pool.name == name || pool.name.hasBytePrefix(prefix))
+        var found = unsafe name == pool ? nil : pools[name]
+        if found.map({ unsafe $0.firstIdle < 0 }) ?? true, name.containsBytes("|") {
+            let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+            found = unsafe pools.values.first { other in
+                unsafe other.firstIdle >= 0 && other.name != pool && other.name.hasBytePrefix(prefix)
+            }
         }
-        guard let found = pools.first(where: { $0.name != pool }), let connection = unsafe connection(found.firstIdle)
-        else {
+        guard let found, unsafe found.firstIdle >= 0, let connection = unsafe connection(found.firstIdle) else {
             return false
         }
         close(connection)
