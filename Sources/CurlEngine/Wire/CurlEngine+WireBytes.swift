@@ -218,7 +218,9 @@ extension CurlEngine {
             use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, connection, transfer)
             room -= count
             // A full buffer means that there may be more.
-            guard count == size, room > 0, transfer.wire.connection === connection, !transfer.isCancelled else { return }
+            guard count == size, room > 0, transfer.wire.connection === connection, !transfer.isCancelled else {
+                return
+            }
         }
         updateInterest(connection, transfer)
     }
