@@ -29,9 +29,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// The gate in which transfers wait for a stream on a shared connection.
     let streams: StreamGate
     /// The sockets on which the engine itself speaks HTTP/1.1.
-    let wire = WireTable()
-    /// The encoder of requests on these sockets.
-    @exclusivity(unchecked) var encoder: HTTP1RequestEncoder
+    let wire: WireTable
     /// The transfers whose connections libcurl has made and left to the engine.
     let connectOnlyTransfers = ConnectOnlyTransfers()
     /// The entry of the engine among the process's engines that may close idle connections for others.
@@ -48,7 +46,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         self.configuration = configuration
-        unsafe encoder = HTTP1RequestEncoder(defaults: configuration.defaultHeaderLines)
+        wire = WireTable(configuration)
         lookups = LookupGate(executor: executor, configuration: configuration)
         streams = StreamGate(executor: executor, configuration: configuration)
         peer = EnginePeer(executor)
@@ -106,7 +104,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         for (index, transfer) in batch[..<count].enumerated() where !transfer.isCancelled {
             if index & 15 == 15 { executor.meter.turnContinues() }
             if transfer.isOnWire {
-                startOnWire(transfer)
+                wire.start(transfer)
                 continue
             }
             guard transfer.lookup == .leading || streams.admits(transfer),
@@ -167,7 +165,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     }
 
     private func apply(_ transfer: Transfer) {
-        if transfer.isOnWire { return applyOnWire(transfer) }
+        if transfer.isOnWire { return wire.apply(transfer) }
         guard transfer.isUnderWay else {
             if transfer.isCancelled { leaveGates(transfer) }
             if transfer.receiving.heldEnd != nil {
@@ -290,7 +288,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket) {
-        if wireIsReady(ready) { return }
+        if wire.isReady(ready) { return }
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
         if connectOnlyTransfers.exist, let transfer = connectOnlyTransfers.transfer(on: ready.descriptor) {

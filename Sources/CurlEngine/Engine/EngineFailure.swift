@@ -147,8 +147,11 @@ package struct EngineFailure: Error, Sendable {
         }
     }
 
+    /// Returns the system's words for an error.
+    static func systemText(_ error: Int32) -> String { unsafe String(cString: strerror(error)) }
+
     /// The failure of an address of this machine from which no connection can be made.
-    static func unusableSource(_ name: String, _ error: Int32) -> EngineFailure {
+    static func unusableSource(_ name: String, error: Int32) -> EngineFailure {
         EngineFailure(
             kind: .source, message: "\(name): \(systemText(error))", code: Int(CURLE_INTERFACE_FAILED.rawValue))
     }

@@ -17,7 +17,6 @@ package final class Transfer: @unchecked Sendable {
     var place = StreamPlace()
     /// Whether the engine serves the transfer without libcurl.
     let isOnWire: Bool
-    var wire = WireProgress()
     var connection = TransferConnection()
     var repetition = TransferRepetition()
     var sending = BodySending()
@@ -55,6 +54,12 @@ package final class Transfer: @unchecked Sendable {
             : HeadParser(limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
         start = now
         activity = (now, now)
+    }
+
+    /// The progress without libcurl.
+    var wire: WireProgress {
+        _read { yield connection.wire }
+        _modify { yield &connection.wire }
     }
 
     // MARK: Control

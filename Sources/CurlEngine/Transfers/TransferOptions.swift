@@ -182,6 +182,12 @@ package struct HeaderLines: Hashable, Sendable {
     /// Creates a list of one line.
     init(line: String) { self.init(lines: [line]) }
 
+    /// Creates a list of lines with a zero byte at their ends.
+    init(terminated lines: [[CChar]]) {
+        for line in lines { bytes += line.map(UInt8.init(bitPattern:)) }
+        count = lines.count
+    }
+
     /// Creates a list of lines.
     init(lines: [String]) {
         for line in lines { bytes += line.utf8 + [0] }

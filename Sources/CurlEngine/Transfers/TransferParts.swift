@@ -63,6 +63,8 @@ struct TransferConnection {
     var localPort: Int32 = 0
     /// Whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
+    /// The progress of a transfer that the engine serves without libcurl.
+    var wire = WireProgress()
     /// Whether a connection was made for the transfer, in any attempt.
     var hasBeenMade = false
 }
@@ -96,6 +98,8 @@ struct BodySending {
     var isStopped = false
     /// The lines after a chunked body, without line ends.
     var trailerLines: [[CChar]] = []
+    /// The same lines as header lines; `nil` if there are none.
+    var trailers: HeaderLines? { trailerLines.isEmpty ? nil : HeaderLines(terminated: trailerLines) }
 }
 
 /// The progress of the body that a transfer receives.

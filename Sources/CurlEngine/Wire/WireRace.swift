@@ -58,7 +58,7 @@ final class WireRace: EngineTimerTarget {
             if next < addresses.count { startTimer() }
             return
         }
-        if attempts.isEmpty { engine.raceIsLost(self, error) }
+        if attempts.isEmpty { engine.wire.isLost(self, error: error) }
     }
 
     private func begin(_ address: IPAddress) -> Bool {
@@ -79,8 +79,10 @@ final class WireRace: EngineTimerTarget {
         }
         guard socket >= 0 else {
             error = -socket
-            if isSource { transfer.failure = .unusableSource(transfer.options.route.parts.interface ?? "", error) }
-            if error == EMFILE || error == ENFILE { engine.lacksDescriptor(self, error) }
+            if isSource {
+                transfer.failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: error)
+            }
+            if error == EMFILE || error == ENFILE { engine.wire.lacksDescriptor(self, error: error) }
             return false
         }
         attempts.append((socket, address))
@@ -99,8 +101,8 @@ final class WireRace: EngineTimerTarget {
             engine.wire.closeAttempt(socket)
             return beginNext()
         }
-        end(in: engine.wire)
-        engine.raceIsWon(self, socket, Peer(address: "\(address)", port: Int(port)))
+        end()
+        engine.wire.isWon(self, by: socket, to: Peer(address: "\(address)", port: Int(port)))
     }
 
     /// Begins the next attempt because the last one takes long.
@@ -123,15 +125,15 @@ final class WireRace: EngineTimerTarget {
     }
 
     /// Closes the sockets of the attempts that are left.
-    func end(in table: WireTable) {
+    func end() {
         stopTimer()
         next = addresses.count
-        for attempt in attempts { table.closeAttempt(attempt.socket) }
+        for attempt in attempts { engine.wire.closeAttempt(attempt.socket) }
         attempts = []
     }
 
     /// Closes the sockets because the engine ends.
-    func abandon(in table: WireTable) {
+    func abandon() {
         for attempt in attempts { _ = Glibc.close(attempt.socket) }
         attempts = []
         timer = nil

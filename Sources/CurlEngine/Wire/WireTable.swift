@@ -30,6 +30,7 @@ final class WireTable {
     var lookingUp: Set<Transfer> = []
     /// The bytes of a request that is being written.
     @exclusivity(unchecked) var request: [UInt8] = []
+    @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
     private var memory: UnsafeMutableRawPointer?
 
     /// The size of ``buffer`` in bytes.
@@ -37,7 +38,10 @@ final class WireTable {
     /// Generations are apart from libcurl's sockets, which have the same descriptors at other times.
     private static let firstGeneration: UInt32 = 1 << 31
 
-    init() { unsafe memory = nil }
+    init(_ configuration: EngineConfiguration) {
+        unsafe encoder = HTTP1RequestEncoder(defaults: configuration.defaultHeaderLines)
+        unsafe memory = nil
+    }
 
     deinit {
         closeAll()
@@ -53,10 +57,26 @@ final class WireTable {
     /// Whether transfers have connections, or are on their way to one.
     var hasTransfers: Bool { openCount > idleCount || !lookingUp.isEmpty }
 
+    /// Writes the head of a request, and its body if it is in memory, into ``request``.
+    func encode(_ options: TransferOptions) throws(EngineFailure) -> HTTP1OutgoingBody {
+        unsafe request.removeAll(keepingCapacity: true)
+        return try unsafe encoder.append(options, to: &request)
+    }
+
     // MARK: Sockets
 
+    /// Handles a ready socket. Returns `false` if the socket is libcurl's.
+    func isReady(_ ready: ReadySocket) -> Bool {
+        guard openCount > 0, let use = use(of: ready) else { return false }
+        switch use {
+        case .attempt(let race): race.isReady(ready.descriptor)
+        case .connection(let connection): connection.isReady(ready, in: self)
+        }
+        return true
+    }
+
     /// Returns the use of a ready socket; `nil` if the socket is not, or no longer, one of these.
-    func use(of ready: ReadySocket) -> Use? {
+    private func use(of ready: ReadySocket) -> Use? {
         let index = Int(ready.descriptor)
         guard unsafe index < entries.count, unsafe entries[index].generation == ready.generation else { return nil }
         return unsafe entries[index].use
@@ -112,7 +132,7 @@ final class WireTable {
                 connection.transfer = nil
                 connection.observation?.end()
                 _ = Glibc.close(connection.socket)
-            case .attempt(let race)?: race.abandon(in: self)
+            case .attempt(let race)?: race.abandon()
             case nil: continue
             }
         }

@@ -1,21 +1,24 @@
 import CCurl
 
 /// The transfers that the engine serves without libcurl: HTTP/1.1 over TCP, without a proxy.
-extension CurlEngine {
+extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
-    func startOnWire(_ transfer: Transfer) {
-        if transfer.wire.start == 0 { transfer.wire.start = executor.engineLoop.systemNow.nanoseconds }
+    func start(_ transfer: Transfer) {
+        let engine = transfer.engine
+        if transfer.wire.start == 0 { transfer.wire.start = engine.executor.engineLoop.systemNow.nanoseconds }
         if !transfer.wire.needsConnection, let connection = idleConnection(for: transfer) {
             transfer.wire.isReused = true
-            if transfer.lookup != .none { lookupDidEnd(transfer, isResolved: false) }
-            return send(transfer, on: connection)
+            if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
+            return connection.send(transfer)
         }
         guard transfer.options.mayConnect else {
-            return endOnWire(
+            return end(
                 transfer,
                 EngineFailure(kind: transfer.wire.needsConnection ? .replayRefused : .connectLimit, message: ""))
         }
-        guard lookups.admits(transfer, now: executor.engineLoop.systemNow, hasConnection: false) else { return }
+        guard engine.lookups.admits(transfer, now: engine.executor.engineLoop.systemNow, hasConnection: false) else {
+            return
+        }
         let route = transfer.options.route
         if let literals = route.addresses {
             return connect(transfer, to: literals.compactMap { IPAddress($0) })
@@ -25,7 +28,7 @@ extension CurlEngine {
         guard !host.lowercasedASCII().isLocalName else {
             return connect(transfer, to: [.loopback6, .loopback4])
         }
-        if let known = lookups.limit.shared.addresses(of: host, now: executor.engineLoop.systemNow) {
+        if let known = engine.lookups.limit.shared.addresses(of: host, now: engine.executor.engineLoop.systemNow) {
             return connect(transfer, to: known)
         }
         lookUp(host, for: transfer)
@@ -33,27 +36,27 @@ extension CurlEngine {
 
     /// Returns an idle connection that a transfer can use. Those that have ended, or on which bytes have arrived, are closed.
     private func idleConnection(for transfer: Transfer) -> WireConnection? {
-        guard wire.idleCount > 0 else { return nil }
-        let pool = wire.pool(transfer.options.pool)
-        while let connection = wire.takeIdle(pool) {
-            if mayReuse(connection) { return connection }
+        guard idleCount > 0 else { return nil }
+        let pool = pool(transfer.options.pool)
+        while let connection = takeIdle(pool) {
+            if mayReuse(connection, in: transfer.engine) { return connection }
             // Not among the idle ones any more.
             connection.transfer = transfer
-            wire.close(connection)
+            close(connection)
             connection.transfer = nil
         }
         return nil
     }
 
-    private func mayReuse(_ connection: WireConnection) -> Bool {
-        let now = now
+    private func mayReuse(_ connection: WireConnection, in engine: CurlEngine) -> Bool {
+        let now = engine.now
         if let expiry = connection.expiry, now >= expiry { return false }
-        if now.nanoseconds(since: connection.lastUse) >= Int64(max(configuration.idleLifetimeSeconds, 1))
+        if now.nanoseconds(since: connection.lastUse) >= Int64(max(engine.configuration.idleLifetimeSeconds, 1))
             * 1_000_000_000
         {
             return false
         }
-        let lifetime = configuration.maximumLifetimeSeconds
+        let lifetime = engine.configuration.maximumLifetimeSeconds
         if lifetime > 0, now.nanoseconds(since: connection.made) >= Int64(lifetime) * 1_000_000_000 { return false }
         return ccurl_socket_is_quiet(connection.socket)
     }
@@ -61,12 +64,13 @@ extension CurlEngine {
     // MARK: Lookups
 
     private func lookUp(_ host: String, for transfer: Transfer) {
+        let engine = transfer.engine
         transfer.wire.isLookingUp = true
-        wire.lookingUp.insert(transfer)
-        if transfer.lookup == .leading { lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
-        BlockingThreadPool.begin { [self] in
+        lookingUp.insert(transfer)
+        if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
+        BlockingThreadPool.begin {
             let result = SystemLookup.addresses(of: host)
-            submit { [self] in didLookUp(host, result, for: transfer) }
+            engine.submit { engine.wire.didLookUp(host, result, for: transfer) }
         }
     }
 
@@ -76,17 +80,17 @@ extension CurlEngine {
         // The engine may have ended.
         guard transfer.wire.isLookingUp else { return }
         transfer.wire.isLookingUp = false
-        wire.lookingUp.remove(transfer)
+        lookingUp.remove(transfer)
         guard case .success(let addresses) = result, !addresses.isEmpty else {
             let failure = EngineFailure(
                 kind: .nameResolution, message: "Could not resolve host: \(host)",
                 code: Int(CURLE_COULDNT_RESOLVE_HOST.rawValue))
-            return endOnWire(transfer, failure)
+            return end(transfer, failure)
         }
-        lookups.limit.shared.setAddresses(addresses, of: host, now: MonotonicClock.now())
+        transfer.engine.lookups.limit.shared.setAddresses(addresses, of: host, now: MonotonicClock.now())
         guard !transfer.isCancelled else {
-            if transfer.lookup == .leading { lookupDidEnd(transfer, isResolved: true) }
-            return update(transfer)
+            if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
+            return transfer.engine.update(transfer)
         }
         connect(transfer, to: addresses)
     }
@@ -94,7 +98,7 @@ extension CurlEngine {
     // MARK: Connections
 
     private func connect(_ transfer: Transfer, to addresses: [IPAddress]) {
-        if transfer.lookup == .leading { lookupDidEnd(transfer, isResolved: true) }
+        if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
         transfer.wire.lookedUp = MonotonicClock.now().nanoseconds
         let route = transfer.options.route
         let usable = addresses.filter { address in
@@ -106,24 +110,24 @@ extension CurlEngine {
         }
         let target = route.target(of: transfer.options.url)
         guard !usable.isEmpty else {
-            return endOnWire(
+            return end(
                 transfer, EngineFailure(kind: .nameResolution, message: "Could not resolve host: \(target.host)"))
         }
-        makeRoomForConnection(for: transfer)
+        transfer.engine.makeRoomForConnection(for: transfer)
         let race = WireRace(transfer, addresses: usable, port: target.port)
         transfer.wire.race = race
         race.beginNext()
     }
 
     /// Records that all attempts to make a connection have failed.
-    func raceIsLost(_ race: WireRace, _ error: Int32) {
+    func isLost(_ race: WireRace, error: Int32) {
         let transfer = race.transfer
         transfer.wire.race = nil
-        guard transfer.failure == nil else { return endOnWire(transfer, nil) }
+        guard transfer.failure == nil else { return end(transfer, nil) }
         let target = transfer.options.route.target(of: transfer.options.url)
         let elapsed = (MonotonicClock.now().nanoseconds - transfer.wire.lookedUp) / 1_000_000
         let reason = EngineFailure.systemText(error)
-        endOnWire(
+        end(
             transfer,
             EngineFailure(
                 kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
@@ -132,86 +136,90 @@ extension CurlEngine {
     }
 
     /// Starts a transfer again for which there is no file descriptor, once: idle connections are closed for it.
-    func lacksDescriptor(_ race: WireRace, _ error: Int32) {
+    func lacksDescriptor(_ race: WireRace, error: Int32) {
         let transfer = race.transfer
+        let engine = transfer.engine
         guard transfer.repetition.descriptor == .ofSystem else {
             transfer.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error)
             return
         }
-        race.end(in: wire)
+        race.end()
         transfer.wire.race = nil
         transfer.wire.start = 0
-        if hasIdleConnection {
+        if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
-            if !wire.closeOldestIdle() { closeIdleConnections(to: nil) }
-            resume(transfer)
+            if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }
+            engine.resume(transfer)
         } else {
             transfer.repetition.descriptor = .ofOtherEngine
-            startWithDescriptorOfOthers(transfer)
+            engine.startWithDescriptorOfOthers(transfer)
         }
     }
 
     /// Sends the request of a transfer on the connection that was made for it.
-    func raceIsWon(_ race: WireRace, _ socket: Int32, _ peer: Peer) {
+    func isWon(_ race: WireRace, by socket: Int32, to peer: Peer) {
         let transfer = race.transfer
         transfer.wire.race = nil
         transfer.wire.connected = MonotonicClock.now().nanoseconds
         let connection = WireConnection(
-            socket: socket, generation: wire.generation(of: socket), pool: wire.pool(transfer.options.pool),
-            peer: peer, port: ccurl_socket_port(socket), made: now,
-            observation: configuration.connectionObserver?.begin(transfer.options.url.text))
-        wire.promote(connection)
+            socket: socket, generation: generation(of: socket), pool: pool(transfer.options.pool),
+            peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
+            observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
+        promote(connection)
         // The socket is watched for writing, as an attempt.
         connection.interest = .write
         transfer.connection.hasBeenMade = true
-        send(transfer, on: connection)
+        connection.send(transfer)
     }
 
     // MARK: Ends
 
     /// Ends a transfer, whose connection is kept for others or closed.
-    func endOnWire(
+    func end(
         _ transfer: Transfer, _ failure: EngineFailure?, trailers: WireFields = WireFields(), keeps: Bool = false
     ) {
-        lastUse = now
+        let engine = transfer.engine
+        engine.lastUse = engine.now
         if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
         var cause = transfer.failure ?? failure
         if cause == nil, !transfer.isHeldUp { cause = transfer.finishDecoding() }
         if transfer.lookup != .none {
-            endLookup(
+            engine.endLookup(
                 transfer, code: cause?.kind == .nameResolution ? CURLE_COULDNT_RESOLVE_HOST : CURLE_OK, failure: cause)
         }
         var report = transfer.measurements
-        let isKept = leaveWire(transfer, keeps: keeps)
+        let isKept = leave(transfer, keeps: keeps)
         if transfer.reports.sending != .none { report.isConnectionKept = isKept }
         if case .stream = transfer.options.body { transfer.upload.discard() }
-        if lookups.hasWaiting, let multi { endWaitForLookup(multi, after: transfer) }
+        if engine.lookups.hasWaiting, let multi = engine.multi { engine.endWaitForLookup(multi, after: transfer) }
         guard !transfer.isCancelled else { return }
         let end = TransferEnd(failure: cause, trailers: trailers, report: report)
         if cause == nil, transfer.isHeldUp {
             transfer.receiving.heldEnd = end
         } else {
-            self.report(end, of: transfer)
+            engine.report(end, of: transfer)
         }
     }
 
     /// Takes a transfer from its connection, or from its way to one. Returns whether the connection was kept.
-    private func leaveWire(_ transfer: Transfer, keeps: Bool) -> Bool? {
-        transfer.wire.race?.end(in: wire)
+    private func leave(_ transfer: Transfer, keeps: Bool) -> Bool? {
+        transfer.wire.race?.end()
         transfer.wire.race = nil
         guard let connection = transfer.wire.connection else { return nil }
         transfer.wire.connection = nil
         guard keeps, !connection.isRetired else {
-            wire.close(connection)
+            close(connection)
             connection.transfer = nil
             return false
         }
-        watch(connection, for: .read)
+        connection.watch(for: .read, on: transfer.engine)
         connection.transfer = nil
         connection.held = nil
-        connection.lastUse = lastUse
-        connection.expiry = unsafe connection.decoder.keepAliveTimeout.map { Self.expiry(of: $0, from: lastUse) }
-        wire.addIdle(connection)
+        connection.lastUse = transfer.engine.lastUse
+        connection.expiry = unsafe connection.decoder.keepAliveTimeout.map {
+            Self.expiry(of: $0, from: connection.lastUse)
+        }
+        addIdle(connection)
         return true
     }
 
@@ -223,72 +231,37 @@ extension CurlEngine {
     }
 
     /// Starts a transfer again, with a new connection, because an idle one was dead.
-    func restartOnWire(_ transfer: Transfer) {
+    func restart(_ transfer: Transfer) {
         if transfer.reports.sending == .checked { transfer.reports.sending = .none }
-        _ = leaveWire(transfer, keeps: false)
+        _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
         transfer.wire = WireProgress()
         transfer.wire.needsConnection = true
-        enqueue([transfer])
+        transfer.engine.enqueue([transfer])
     }
 
     /// Applies the changes of a transfer.
-    func applyOnWire(_ transfer: Transfer) {
+    func apply(_ transfer: Transfer) {
+        let engine = transfer.engine
         guard transfer.wire.isUnderWay else {
-            if transfer.isCancelled { leaveGates(transfer) }
+            if transfer.isCancelled { engine.leaveGates(transfer) }
             if transfer.receiving.heldEnd != nil {
-                finishHeld(transfer)
+                engine.finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
-                endOnWire(transfer, nil)
+                end(transfer, nil)
             }
             return
         }
         if transfer.isCancelled {
             // The system cannot end a lookup, and others may wait for its result.
             guard !transfer.wire.isLookingUp else { return }
-            leaveGates(transfer)
-            lastUse = now
-            _ = leaveWire(transfer, keeps: false)
+            engine.leaveGates(transfer)
+            engine.lastUse = engine.now
+            _ = leave(transfer, keeps: false)
         } else if !transfer.decodeFurther() || transfer.failure != nil {
-            endOnWire(transfer, nil)
+            end(transfer, nil)
         } else if let connection = transfer.wire.connection {
-            goOn(connection, transfer)
+            connection.goOn(transfer)
         }
     }
-}
-
-extension TransferOptions {
-    /// Whether the engine serves the transfer without libcurl, if its configuration allows that.
-    var isForWire: Bool {
-        guard !url.isSecure, !switchesProtocols, route.isPlain, !url.hasZone else { return false }
-        return version == .http1 || version == .http2OverTLS
-    }
-}
-
-extension WireURL {
-    /// Whether the host is an IPv6 address of one link (RFC 4007, section 6).
-    fileprivate var hasZone: Bool { host.utf8.first == UInt8(ascii: "[") && host.containsBytes("%") }
-}
-
-extension TransferRoute {
-    /// Returns the host and the port to which connections are made for a URL.
-    func target(of url: WireURL) -> (host: String, port: UInt16) {
-        guard let target = parts.connectTo else { return (url.host, url.port) }
-        let host = target.prefix(beforeLast: ":")
-        return (String(host), UInt16(target[host.endIndex...].dropFirst()) ?? url.port)
-    }
-
-    /// The address of this machine from which connections are made, if any.
-    var source: IPAddress? { parts.interface.flatMap { IPAddress($0) } }
-
-    /// Whether connections need nothing but TCP.
-    static func isPlain(_ parts: Parts) -> Bool {
-        guard parts.proxy == nil, parts.socket == nil, parts.connectTo?.containsBytes("%") != true else { return false }
-        return parts.interface.map { IPAddress($0) != nil } ?? true
-    }
-}
-
-extension IPAddress {
-    fileprivate static let loopback4 = IPAddress(known: [127, 0, 0, 1])
-    fileprivate static let loopback6 = IPAddress(known: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
 }

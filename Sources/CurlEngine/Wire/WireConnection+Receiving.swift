@@ -1,0 +1,161 @@
+import CCurl
+private import Glibc
+
+/// The response of a connection.
+extension WireConnection {
+    /// Handles the socket, which is ready.
+    func isReady(_ ready: ReadySocket, in table: WireTable) {
+        guard let transfer else {
+            // The server has ended the idle connection, or has sent what nobody has asked for.
+            return table.close(self)
+        }
+        // A cancelled transfer is handled with the changes.
+        guard !transfer.isCancelled else { return }
+        if ready.interest.contains(.write), interest.contains(.write) { sendRest(transfer) }
+        if ready.interest.contains(.read), transfer.wire.connection === self, !transfer.isCancelled {
+            receive(transfer)
+        }
+    }
+
+    /// Sets the directions in which the kernel watches the socket.
+    func watch(for interest: SocketInterest, on engine: CurlEngine) {
+        guard self.interest != interest else { return }
+        self.interest = interest
+        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: interest)
+    }
+
+    func updateInterest(_ transfer: Transfer) {
+        var interest: SocketInterest = isHeld(transfer) ? [] : .read
+        if outgoing.isWaiting, !transfer.pauses.isSuspended { interest.insert(.write) }
+        watch(for: interest, on: transfer.engine)
+    }
+
+    /// Whether the reader of a transfer takes no bytes now.
+    private func isHeld(_ transfer: Transfer) -> Bool {
+        let pauses = transfer.pauses
+        return unsafe pauses.isSuspended
+            || (pauses.isReceivingPaused || pauses.isYielding) && decoder.hasFinalHead
+    }
+
+    /// Continues a transfer after a change.
+    func goOn(_ transfer: Transfer) {
+        if let held, !isHeld(transfer) {
+            self.held = nil
+            held.withBytes { use($0, for: transfer) }
+        }
+        guard transfer.wire.connection === self, !transfer.isCancelled else { return }
+        sendRest(transfer)
+    }
+
+    /// Receives bytes, as many as the socket has and one turn allows.
+    private func receive(_ transfer: Transfer) {
+        let engine = transfer.engine
+        guard let buffer = unsafe engine.wire.buffer else { return }
+        let size = min(buffer.count, max(transfer.options.receiveBufferSize, 1))
+        var room = buffer.count
+        while !isHeld(transfer) {
+            let count = unsafe recv(socket, buffer.baseAddress, size, Self.flags)
+            guard count > 0 else { return receivedNothing(count, for: transfer) }
+            transfer.activity.last = engine.now
+            if transfer.wire.firstByte == 0 {
+                transfer.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
+            }
+            use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, for: transfer)
+            room -= count
+            // A full buffer means that there may be more.
+            guard count == size, room > 0, transfer.wire.connection === self, !transfer.isCancelled else { return }
+        }
+        updateInterest(transfer)
+    }
+
+    /// Handles the end or the failure of the connection.
+    private func receivedNothing(_ count: Int, for transfer: Transfer) {
+        if count == 0 { return hasEnded(transfer) }
+        guard errno != EAGAIN, errno != EINTR else { return }
+        let text = EngineFailure.systemText(errno)
+        hasFailed(transfer, EngineFailure(CURLE_RECV_ERROR, detail: "Recv failure: \(text)"))
+    }
+
+    /// Uses received bytes for the response to a transfer.
+    private func use(_ bytes: RawSpan, for transfer: Transfer) {
+        var position = 0
+        let table = transfer.engine.wire
+        do throws(EngineFailure) {
+            while true {
+                switch try unsafe decoder.next(in: bytes, at: &position) {
+                case .more: return
+                case .informational(let head): transfer.delegate?.transferDidReceiveInformational(head)
+                case .head(let head): receive(head, for: transfer)
+                case .body(let range): receive(bytes.extracting(range), for: transfer)
+                case .end(let trailers):
+                    let keeps = unsafe decoder.isReusable && outgoing.isSent && position == bytes.byteCount
+                    return table.end(transfer, nil, trailers: trailers, keeps: keeps)
+                case .switched: throw EngineFailure(kind: .head(.unexpectedStatus(101)), message: "")
+                }
+                guard !transfer.isCancelled else { return }
+                if transfer.failure != nil { return table.end(transfer, nil) }
+                if isHeld(transfer) {
+                    held = [UInt8](copying: bytes.extracting(position..<bytes.byteCount))
+                    return updateInterest(transfer)
+                }
+            }
+        } catch {
+            table.end(transfer, error)
+        }
+    }
+
+    private func receive(_ head: WireHead, for transfer: Transfer) {
+        if transfer.options.decodesContent, unsafe decoder.hasContentCoding {
+            transfer.receiving.codings = head.fields.contentCodings
+        }
+        if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
+        transfer.delegate?.transferDidReceiveHead(head)
+    }
+
+    private func receive(_ bytes: RawSpan, for transfer: Transfer) {
+        if transfer.receiving.count == 0, !transfer.receiving.codings.isEmpty, !transfer.prepareDecoding() { return }
+        transfer.receiving.count += Int64(bytes.byteCount)
+        if let decoder = transfer.receiving.decoder {
+            _ = transfer.decode(bytes, with: decoder)
+        } else {
+            transfer.delegate?.transferDidReceiveBody(bytes)
+        }
+    }
+
+    // MARK: Ends
+
+    /// Handles the end of the connection by the server.
+    private func hasEnded(_ transfer: Transfer) {
+        let table = transfer.engine.wire
+        guard unsafe decoder.hasStarted else {
+            let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "Empty reply from server")
+            return isLost(transfer, outgoing.failure ?? failure)
+        }
+        do throws(EngineFailure) {
+            guard case .end(let trailers) = try unsafe decoder.connectionEnded() else { return }
+            table.end(transfer, nil, trailers: trailers)
+        } catch {
+            table.end(transfer, error)
+        }
+    }
+
+    private func hasFailed(_ transfer: Transfer, _ failure: EngineFailure) {
+        guard unsafe !decoder.hasStarted else { return transfer.engine.wire.end(transfer, failure) }
+        isLost(transfer, outgoing.failure ?? failure)
+    }
+
+    /// Handles the loss of the connection before the first byte of the response. A request on a connection that was idle before is sent
+    /// again, if that is allowed.
+    private func isLost(_ transfer: Transfer, _ failure: EngineFailure) {
+        let table = transfer.engine.wire
+        guard transfer.wire.isReused else { return table.end(transfer, failure) }
+        guard transfer.options.mayBeReplayed || outgoing.sentCount == 0 else {
+            return table.end(transfer, EngineFailure(kind: .replayRefused, message: ""))
+        }
+        guard !transfer.sending.hasBegun else {
+            let text = EngineFailure.lossText(failure.message)
+            return table.end(transfer, EngineFailure(kind: .bodyNotReplayable, message: text))
+        }
+        table.restart(transfer)
+    }
+}

@@ -1,0 +1,143 @@
+import CCurl
+private import Glibc
+
+/// The request of a connection on its way to the server.
+extension WireConnection {
+    /// The number of bytes of a body that are sent in one turn of the loop, so that a fast server does not delay other connections.
+    private static let sentPerTurn = 1 << 20
+    /// The room in front of a part of the body for what stands before it.
+    private static let framingSize = 32
+    static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+
+    /// Sends the request of a transfer. The connection has no other one.
+    func send(_ transfer: Transfer) {
+        let (engine, table) = (transfer.engine, transfer.engine.wire)
+        self.transfer = transfer
+        transfer.wire.connection = self
+        transfer.attempts += 1
+        transfer.connection.localPort = port
+        transfer.start = engine.now
+        transfer.activity = (transfer.start, transfer.start)
+        let body: HTTP1OutgoingBody
+        do throws(EngineFailure) {
+            body = try table.encode(transfer.options)
+        } catch {
+            return table.end(transfer, error)
+        }
+        outgoing = Outgoing()
+        outgoing.body = body
+        outgoing.isComplete = body.isComplete
+        outgoing.headSize = unsafe Int64(table.request.count)
+        unsafe decoder = HTTP1ResponseDecoder(body.traits, limit: transfer.options.maximumHeaderBytes)
+        if transfer.wire.isReused { observation?.change(isIdle: false) }
+        transfer.delegate?.transferIsConnected()
+        // The delegate may have cancelled the transfer, of which nothing is sent then.
+        guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
+        unsafe table.request.withUnsafeBytes { bytes in unsafe write(bytes) }
+        if !outgoing.isComplete { pump(transfer) }
+        updateInterest(transfer)
+    }
+
+    /// Passes bytes to the system, and keeps those that it does not take now.
+    private func write(_ bytes: UnsafeRawBufferPointer) {
+        let count = outgoing.isWaiting ? 0 : unsafe push(bytes)
+        guard count < bytes.count, outgoing.failure == nil else { return }
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[count...])
+        if outgoing.isWaiting {
+            let waiting = outgoing.bytes
+            unsafe outgoing.bytes = waiting + rest
+        } else {
+            unsafe (outgoing.bytes, outgoing.start) = ([UInt8](rest), 0)
+        }
+    }
+
+    /// Passes as many bytes as possible to the system. Returns their number.
+    private func push(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        while count < bytes.count {
+            let start = unsafe bytes.baseAddress.map { unsafe $0 + count }
+            let sent = unsafe Glibc.send(socket, start, bytes.count - count, Self.flags)
+            if sent >= 0 {
+                count += sent
+                continue
+            }
+            if errno == EINTR { continue }
+            if errno != EAGAIN {
+                let text = EngineFailure.systemText(errno)
+                outgoing.failure = EngineFailure(CURLE_SEND_ERROR, detail: "Send failure: \(text)")
+                (outgoing.bytes, outgoing.start) = ([], 0)
+            }
+            break
+        }
+        if count > 0 {
+            outgoing.sentCount += Int64(count)
+            if let transfer {
+                let now = transfer.engine.now
+                transfer.activity = (now, now)
+            }
+        }
+        return count
+    }
+
+    /// Sends the bytes that the socket had no room for, and more of the body.
+    func sendRest(_ transfer: Transfer) {
+        if outgoing.isWaiting, !transfer.pauses.isSuspended {
+            let (bytes, start) = (outgoing.bytes, outgoing.start)
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                unsafe push(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+            }
+            outgoing.start = start + count
+            if !outgoing.isWaiting { (outgoing.bytes, outgoing.start) = ([], 0) }
+        }
+        if !outgoing.isComplete { pump(transfer) }
+        guard transfer.wire.connection === self, !transfer.isCancelled else { return }
+        updateInterest(transfer)
+    }
+
+    /// Sends more of the body, as far as its source has bytes and the socket takes them.
+    private func pump(_ transfer: Transfer) {
+        guard let buffer = unsafe transfer.engine.wire.buffer else { return }
+        var room = Self.sentPerTurn
+        let start = Self.framingSize
+        while !outgoing.isComplete, !outgoing.isWaiting, outgoing.failure == nil, room > 0 {
+            let count = unsafe transfer.fillUpload(UnsafeMutableRawBufferPointer(rebasing: buffer[start...]))
+            guard transfer.wire.connection === self, !transfer.isCancelled, transfer.failure == nil else { return }
+            // Another result than a count is that there are no bytes now.
+            guard count >= 0, count < buffer.count else { return }
+            room -= count
+            unsafe send(UnsafeRawBufferPointer(rebasing: buffer[start..<start + count]), of: transfer)
+        }
+        if room <= 0, !outgoing.isWaiting, !outgoing.isComplete { transfer.engine.update(transfer) }
+    }
+
+    /// Sends a part of the body with its framing. No bytes are the end of the body, which also goes with the last part.
+    private func send(_ bytes: UnsafeRawBufferPointer, of transfer: Transfer) {
+        let table = transfer.engine.wire
+        unsafe table.request.removeAll(keepingCapacity: true)
+        var body = outgoing.body
+        defer { outgoing.body = body }
+        let isEnd = unsafe bytes.isEmpty || transfer.upload.isAtEnd
+        do throws(EngineFailure) {
+            if unsafe !bytes.isEmpty {
+                unsafe body?.appendPrefix(of: bytes.count, to: &table.request)
+                if unsafe table.request.isEmpty, body?.framing != .chunked {
+                    // Without framing, the bytes need no copy.
+                    unsafe write(bytes)
+                } else {
+                    unsafe table.request.append(contentsOf: bytes)
+                }
+                body?.didSend(bytes.count)
+            }
+            if isEnd {
+                try unsafe body?.appendEnd(trailers: transfer.sending.trailers, to: &table.request)
+                outgoing.isComplete = true
+                transfer.sending.hasPassedEnd = true
+            }
+        } catch {
+            transfer.failure = error
+            return transfer.engine.update(transfer)
+        }
+        guard unsafe !table.request.isEmpty else { return }
+        unsafe table.request.withUnsafeBytes { bytes in unsafe write(bytes) }
+    }
+}
