@@ -184,7 +184,14 @@ package struct HeaderLines: Hashable, Sendable {
 
     /// Creates a list of lines with a zero byte at their ends.
     init(terminated lines: [[CChar]]) {
-        for line in lines { bytes += line.map(UInt8.init(bitPattern:)) }
+        for line in lines {
+            var line = line.map(UInt8.init(bitPattern:))
+            // A line with nothing after its colon would omit the field.
+            if line.suffix(3) == [UInt8(ascii: ":"), UInt8(ascii: " "), 0] {
+                line.replaceSubrange((line.count - 3)..., with: [UInt8(ascii: ";"), 0])
+            }
+            bytes += line
+        }
         count = lines.count
     }
 
