@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 package import TrellisCore
 
 /// A network whose status a test sets.
