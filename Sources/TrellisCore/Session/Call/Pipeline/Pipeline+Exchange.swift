@@ -92,6 +92,7 @@ extension Pipeline {
         guard let cache = attached.httpCache else { return try await exchangeWithOtherCache(request, asked: asked) }
         let turn = try CacheTurn(self, cache, request, asked: asked)
         if let answer = try answerAtOnce(turn) { return answer }
+        if actor == nil { try enter() }
         return try await exchange(turn)
     }
 
