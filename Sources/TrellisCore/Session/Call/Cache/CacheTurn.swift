@@ -193,7 +193,8 @@ struct CacheTurn {
         do {
             return try await body()
         } catch {
-            if !Task.isCancelled { leader.settle(.notStored) }
+            // The exchange may retain the ticket for longer, as the reader of its head.
+            leader.end(storing: nil)?.settle(Task.isCancelled ? .left : .notStored)
             throw error
         }
     }
