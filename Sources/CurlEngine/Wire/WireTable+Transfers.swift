@@ -36,8 +36,7 @@ extension WireTable {
 
     /// Returns an idle connection that a transfer can use. Those that have ended, or on which bytes have arrived, are closed.
     private func idleConnection(for transfer: Transfer) -> WireConnection? {
-        guard idleCount > 0 else { return nil }
-        let pool = pool(transfer.options.pool)
+        guard idleCount > 0, let pool = knownPool(transfer.options.pool) else { return nil }
         while let connection = takeIdle(pool) {
             if mayReuse(connection, in: transfer.engine) { return connection }
             // Not among the idle ones any more.

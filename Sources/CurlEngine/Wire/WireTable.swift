@@ -147,12 +147,19 @@ final class WireTable {
 
     // MARK: Pools
 
-    /// Returns the pool with a name.
-    func pool(_ name: String) -> WirePool {
+    /// Returns the pool with a name; `nil` if it has no connection.
+    func knownPool(_ name: String) -> WirePool? {
         if let pool = unsafe lastPool, pool.name == name { return pool }
-        let pool = unsafe pools[name] ?? WirePool(name)
-        unsafe pools[name] = pool
+        guard let pool = unsafe pools[name] else { return nil }
         unsafe lastPool = pool
+        return pool
+    }
+
+    /// Returns the pool with a name, for a connection that is added.
+    func pool(_ name: String) -> WirePool {
+        if let pool = knownPool(name) { return pool }
+        let pool = WirePool(name)
+        unsafe pools[name] = pool
         return pool
     }
 
