@@ -165,6 +165,23 @@ struct HeadParser: ~Copyable {
         return WireHead(version: version, status: status, reason: reason, fields: fields)
     }
 
+    /// Takes a final head that the engine itself has read.
+    mutating func adopt(_ head: WireHead, receivedBytes: Int) {
+        (version, contentCodings) = (head.version, head.fields.contentCodings)
+        unsafe self.head.pointee.place = CCURL_HEAD_TRAILERS
+        unsafe self.head.pointee.received = receivedBytes
+    }
+
+    /// Takes trailers that the engine itself has read.
+    func adopt(trailers: WireFields, receivedBytes: Int) {
+        unsafe head.pointee.received = receivedBytes
+        guard trailers.count > 0 else { return }
+        unsafe trailers.bytes.dropLast().withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            if unsafe ccurl_head_append(head, start, bytes.count) { unsafe head.pointee.count = trailers.count }
+        }
+    }
+
     /// Parses a field that describes the body, or a line that C has rejected.
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         guard let start = line.baseAddress else { return }

@@ -118,9 +118,9 @@ package final class TransferOptions: Sendable {
 
     /// The HTTP proxy to which the request goes without a tunnel, if any.
     var forwardProxy: EngineConfiguration.ProxyServer? {
-        guard route !== TransferRoute.direct, !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
-            return nil
-        }
+        guard route !== TransferRoute.direct, !url.isSecure, !switchesProtocols, let proxy = route.proxy,
+            route.parts.connectTo == nil
+        else { return nil }
         let isHTTP = proxy.scheme == .http || proxy.scheme == .https
         return isHTTP && proxy.credentials?.isDigest != true ? proxy : nil
     }

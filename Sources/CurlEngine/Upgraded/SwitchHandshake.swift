@@ -16,16 +16,6 @@ final class SwitchHandshake {
         case end
     }
 
-    /// The part of the response that is received.
-    private enum Part {
-        case head
-        case sizedBody(Int64)
-        case chunkedBody(ChunkedBody)
-        /// The body ends with the connection.
-        case openBody
-        case nothing
-    }
-
     /// The number of bytes that are sent, or received, in one turn of the loop, so that a fast server does not delay other connections.
     static let bytesPerTurn = 256 << 10
 
@@ -44,11 +34,10 @@ final class SwitchHandshake {
     private var sentCount = 0
     /// The reason why the request could not be sent. The server may have responded before.
     private var sendFailure: EngineFailure?
-    private var part = Part.head
-    /// The bytes that were received and not used.
+    private var decoder: HTTP1ResponseDecoder
+    /// The bytes that were received last, of which the first ones are used.
     private var input: [UInt8] = []
     private var used = 0
-    private var search = LineSearch()
     /// The times of libcurl's connection, in microseconds, and the instant at which the engine has taken over.
     private let connectTime: Int64
     private let start: EngineInstant
@@ -60,7 +49,16 @@ final class SwitchHandshake {
         self.transfer = transfer
         self.socket = socket
         socketGeneration = easy.socketGeneration
-        request = RequestHeadBytes(transfer.options, defaults: easy.configuration.defaultHeaderLines).bytes
+        var encoder = HTTP1RequestEncoder(defaults: easy.configuration.defaultHeaderLines)
+        var request: [UInt8] = []
+        var traits = HTTP1RequestTraits.switchesProtocols
+        do throws(EngineFailure) {
+            traits = try encoder.append(transfer.options, to: &request).traits
+        } catch {
+            transfer.failure = error
+        }
+        self.request = request
+        decoder = HTTP1ResponseDecoder(traits, limit: transfer.options.maximumHeaderBytes)
         let report = easy.report(of: transfer)
         connectTime = max(report.connect, report.tls)
         start = now
@@ -92,6 +90,7 @@ final class SwitchHandshake {
 
     /// Sends the request and receives the response, as far as that is possible now.
     func advance(_ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer) -> Step {
+        guard transfer.failure == nil else { return .end }
         guard !transfer.pauses.isSuspended else { return .wait([]) }
         var interest: SocketInterest = .read
         if !send(channel) { interest.insert(.write) }
@@ -105,7 +104,7 @@ final class SwitchHandshake {
                 room -= count
                 transfer.activity.last = transfer.engine.now
                 if firstByte == nil { firstByte = transfer.engine.now }
-                unsafe input.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                unsafe input += UnsafeRawBufferPointer(rebasing: buffer[..<count])
             case .mustWait: return .wait(interest)
             case .ended:
                 // An alert of TLS may be the reason for the end.
@@ -149,153 +148,56 @@ final class SwitchHandshake {
 
     /// Ends the transfer with the connection.
     private func end(_ failure: EngineFailure?) -> Step {
-        if case .openBody = part, failure == nil { return .end }
-        if case .head = part {
-            let isEmpty = firstByte == nil
-            if isEmpty, let sendFailure { return fail(sendFailure.kind, sendFailure.message) }
-            if let failure { return fail(failure.kind, failure.message) }
-            return fail(.head(.cutShort))
+        if !decoder.hasStarted, let sendFailure { return fail(sendFailure.kind, sendFailure.message) }
+        if let failure {
+            return fail(decoder.hasFinalHead ? .bodyCutShort : failure.kind, failure.message)
         }
-        return fail(.bodyCutShort, failure?.message ?? "the server closed the connection")
+        do throws(EngineFailure) { _ = try decoder.connectionEnded() } catch { return fail(error.kind, error.message) }
+        return .end
     }
 
     // MARK: Response
 
     /// Uses the bytes that were received. Returns the next step; `nil` if more bytes are needed.
     private func read() -> Step? {
-        defer { forgetUsed() }
         while !isOver, !isHeld {
-            let isUsed: Bool
-            switch part {
-            case .head: isUsed = readHead()
-            case .sizedBody(let rest): isUsed = readBody(rest)
-            case .chunkedBody(let body): isUsed = readChunk(body)
-            case .openBody: isUsed = deliver(input.count - used) > 0
-            case .nothing: return .end
+            do throws(EngineFailure) {
+                switch unsafe try decoder.next(in: input.span.bytes, at: &used) {
+                case .more:
+                    (input, used) = ([], 0)
+                    return nil
+                case .informational(let head): transfer.delegate?.transferDidReceiveInformational(head)
+                case .head(let head):
+                    unsafe transfer.parser.adopt(head, receivedBytes: decoder.headBytes)
+                    transfer.delegate?.transferDidReceiveHead(head)
+                case .body(let range):
+                    _ = unsafe input.withUnsafeBytes { bytes in
+                        unsafe transfer.receiveBody(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                    }
+                case .end(let trailers):
+                    unsafe transfer.parser.adopt(trailers: trailers, receivedBytes: decoder.headBytes)
+                    return .end
+                case .switched(let head): try switchProtocols(head)
+                }
+            } catch {
+                return fail(error.kind, error.message)
             }
             if transfer.failure != nil { return .end }
-            if !isUsed { return nil }
         }
         return isOver ? .wait([]) : nil
     }
 
-    private func forgetUsed() {
-        if used == input.count { input.removeAll(keepingCapacity: false) } else { input.removeFirst(used) }
-        search.forget(used)
-        used = 0
-    }
-
-    /// Returns the next line with its line end; `nil` if it has not been received. A line above the limit is a failure.
-    private func nextLine(limit: Int, _ failure: EngineFailure.Kind) -> Range<Int>? {
-        if let end = search.lineEnd(in: input, from: used) { return used..<end + 1 }
-        if input.count - used > limit { _ = fail(failure, "a line is longer than \(limit) bytes") }
-        return nil
-    }
-
-    private func readHead() -> Bool {
-        let limit = transfer.options.maximumHeaderBytes
-        guard let line = nextLine(limit: limit, .head(.tooLarge(limit: limit))) else { return false }
-        used = line.upperBound
-        do throws(HeadFailure) {
-            switch try parse(line) {
-            case .more: break
-            case .informational: transfer.delegate?.transferDidReceiveInformational(unsafe transfer.parser.takeHead())
-            case .final: try receive(unsafe transfer.parser.takeHead())
-            }
-        } catch {
-            transfer.failure = EngineFailure(kind: .head(error), message: "")
+    private func switchProtocols(_ head: WireHead) throws(EngineFailure) {
+        // After a 101 to a part of the request, the rest of the request would be taken for the other protocol.
+        guard sentCount == request.count, sendFailure == nil else {
+            throw EngineFailure(kind: .head(.unexpectedStatus(head.status)), message: "")
         }
-        return true
-    }
-
-    private func parse(_ line: Range<Int>) throws(HeadFailure) -> HeadParser.Outcome {
-        let result = unsafe input.withUnsafeBytes { bytes -> Result<HeadParser.Outcome, HeadFailure> in
-            do throws(HeadFailure) {
-                return .success(try unsafe transfer.parser.parse(UnsafeRawBufferPointer(rebasing: bytes[line])))
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
-    }
-
-    private func receive(_ head: WireHead) throws(HeadFailure) {
-        guard unsafe transfer.parser.isHTTP1 else { throw .badStatusLine("HTTP/2 on a connection for HTTP/1.1") }
-        if head.status == 101 {
-            // After a 101 to a part of the request, the rest of the request would be taken for the other protocol.
-            guard head.version == .http1_1, sentCount == request.count, sendFailure == nil else {
-                throw .unexpectedStatus(101)
-            }
-            let connection = SwitchedConnection(
-                transfer, received: Array(input[used...]),
-                plainSocket: transfer.options.isEncryptedOnTheWire ? -1 : socket)
-            used = input.count
-            request = []
-            self.connection = connection
-            transfer.delegate?.transferDidSwitchProtocols(head, connection)
-            return
-        }
-        part = try body(of: head)
-        transfer.delegate?.transferDidReceiveHead(head)
-    }
-
-    /// Returns the framing of the body that follows a head (RFC 9112, section 6.3).
-    private func body(of head: WireHead) throws(HeadFailure) -> Part {
-        if WireHead.hasNoBody(method: transfer.options.method, status: head.status) { return .nothing }
-        let codings = head.fields.values(of: "transfer-encoding")
-        if let coding = codings.first {
-            guard codings.count == 1, unsafe coding.withUnsafeBytes({ unsafe $0.isEqualIgnoringCase("chunked") }) else {
-                throw .badFieldLine("Transfer-Encoding: \(String(decoding: coding, as: UTF8.self))")
-            }
-            return .chunkedBody(ChunkedBody())
-        }
-        guard let length = unsafe transfer.parser.contentLength else { return .openBody }
-        return length > 0 ? .sizedBody(length) : .nothing
-    }
-
-    private func readBody(_ rest: Int64) -> Bool {
-        let count = deliver(Int(min(rest, Int64(input.count - used))))
-        part = rest > Int64(count) ? .sizedBody(rest - Int64(count)) : .nothing
-        return count > 0
-    }
-
-    private func readChunk(_ body: ChunkedBody) -> Bool {
-        var body = body
-        defer { if case .chunkedBody = part { part = .chunkedBody(body) } }
-        switch body.place {
-        case .bytes(let rest):
-            let count = deliver(Int(min(rest, Int64(input.count - used))))
-            body.didRead(count)
-            return count > 0
-        case .size, .bytesEnd:
-            guard let line = nextLine(limit: ChunkedBody.longestLine, .malformedResponse) else { return false }
-            used = line.upperBound
-            let text = input[line].dropLast(input[line].suffix(2).first == 13 ? 2 : 1)
-            if !body.read(Array(text).span) { _ = fail(.malformedResponse, "a chunk of the body is malformed") }
-            return true
-        case .trailers:
-            let limit = transfer.options.maximumHeaderBytes
-            guard let line = nextLine(limit: limit, .head(.tooLarge(limit: limit))) else { return false }
-            used = line.upperBound
-            if input[line].elementsEqual("\r\n".utf8) || line.count == 1 {
-                part = .nothing
-            } else {
-                do throws(HeadFailure) { _ = try parse(line) } catch {
-                    transfer.failure = EngineFailure(kind: .head(error), message: "")
-                }
-            }
-            return true
-        }
-    }
-
-    /// Delivers bytes of the body. Returns their number.
-    private func deliver(_ count: Int) -> Int {
-        guard count > 0 else { return 0 }
-        let range = used..<used + count
-        used += count
-        _ = unsafe input.withUnsafeBytes { bytes in
-            unsafe transfer.receiveBody(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        }
-        return count
+        unsafe transfer.parser.adopt(head, receivedBytes: decoder.headBytes)
+        let connection = SwitchedConnection(
+            transfer, received: Array(input[used...]),
+            plainSocket: transfer.options.isEncryptedOnTheWire ? -1 : socket)
+        (input, used, request) = ([], 0, [])
+        self.connection = connection
+        transfer.delegate?.transferDidSwitchProtocols(head, connection)
     }
 }
