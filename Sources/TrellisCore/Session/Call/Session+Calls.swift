@@ -71,8 +71,8 @@ extension Session {
         return .here(Pipeline(call, steps, for: conditions, session: self))
     }
 
-    /// Returns whether a call needs neither an actor nor a task: nothing is waited for but its exchanges.
-    private func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
+    /// Returns whether a call waits for nothing but its exchanges, so that it needs no task of its own.
+    func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
         guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
             !mustPrepareUpgrades
         else { return false }

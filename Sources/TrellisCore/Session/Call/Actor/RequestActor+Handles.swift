@@ -67,15 +67,22 @@ extension RequestActor {
 
     /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks; the transport is
     /// that of the task that has made the request.
+    ///
+    /// The task begins at once if it waits for its exchanges alone, so that requests which are resumed in turn wait for connections in that
+    /// order. Code of the user's runs on the pool.
     nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
         call.begin()
         submit { $0.setTimer() }
-        keep(
-            Task(executorPreference: globalConcurrentExecutor) {
-                let result = await TransportOverride.with(self.call.transportOverride) { await self.perform() }
-                self.submit { $0.arrive(result) }
-            })
+        let work = { @Sendable in
+            let result = await TransportOverride.with(self.call.transportOverride) { await self.perform() }
+            self.submit { $0.arrive(result) }
+        }
+        if !CallingThread.isEngine, !steps.immediate.hasUserCode, session.mayPerformHere(call.request, steps) {
+            keep(Task.immediate { await work() })
+        } else {
+            keep(Task(executorPreference: globalConcurrentExecutor) { await work() })
+        }
     }
 }
 
