@@ -68,6 +68,14 @@ struct HTTP1OutgoingBody: Hashable, Sendable {
         bytes += "\r\n".utf8
     }
 
+    /// Appends what stands after the bytes of a chunk, if one is open. A server that waits for it would otherwise not use the chunk before
+    /// the next one.
+    mutating func appendSuffix(to bytes: inout [UInt8]) {
+        guard hasOpenChunk else { return }
+        hasOpenChunk = false
+        bytes += "\r\n".utf8
+    }
+
     /// Records that bytes of the body were sent. Returns `false` if they are more than the length that was announced.
     @discardableResult
     mutating func didSend(_ count: Int) -> Bool {

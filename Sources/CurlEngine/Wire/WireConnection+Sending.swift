@@ -125,6 +125,7 @@ extension WireConnection {
                     unsafe write(bytes)
                 } else {
                     unsafe table.request.append(contentsOf: bytes)
+                    unsafe body?.appendSuffix(to: &table.request)
                 }
                 body?.didSend(bytes.count)
             }
