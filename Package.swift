@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisNameServices", targets: ["TrellisNameServices"]),
+        .library(name: "TrellisUpgrades", targets: ["TrellisUpgrades"]),
         .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
@@ -87,6 +88,11 @@ let package = Package(
             name: "TrellisNameServices",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // What hosts ask of later requests: https alone (HSTS), and alternative services (Alt-Svc).
+        .target(
+            name: "TrellisUpgrades",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // WebSockets (RFC 6455).
         .target(
             name: "TrellisWebSockets",
@@ -97,7 +103,7 @@ let package = Package(
             name: "Trellis",
             dependencies: [
                 "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices",
-                "TrellisWebSockets",
+                "TrellisUpgrades", "TrellisWebSockets",
             ],
             swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
@@ -126,7 +132,8 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
         .target(
-            name: "TrellisConfiguration", dependencies: ["TrellisCore", "TrellisNameServices"] + configuration,
+            name: "TrellisConfiguration",
+            dependencies: ["TrellisCore", "TrellisNameServices", "TrellisUpgrades"] + configuration,
             swiftSettings: settings),
         .testTarget(
             name: "CurlEngineTests", dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting"],
@@ -157,6 +164,10 @@ let package = Package(
             dependencies: ["CurlEngine", "TrellisCore", "TrellisNameServices", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
+            name: "TrellisUpgradesTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting", "TrellisUpgrades"],
+            swiftSettings: settings),
+        .testTarget(
             name: "TrellisWebSocketsTests",
             dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting", "TrellisWebSockets"],
             swiftSettings: settings),
@@ -184,7 +195,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "TrellisConfigurationTests",
-            dependencies: ["TrellisCore", "TrellisConfiguration", "TrellisNameServices"] + configuration,
+            dependencies: ["TrellisCore", "TrellisConfiguration", "TrellisNameServices", "TrellisUpgrades"]
+                + configuration,
             swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests",

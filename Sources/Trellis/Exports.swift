@@ -4,4 +4,5 @@
 @_exported public import TrellisDownloads
 @_exported public import TrellisEvents
 @_exported public import TrellisNameServices
+@_exported public import TrellisUpgrades
 @_exported public import TrellisWebSockets

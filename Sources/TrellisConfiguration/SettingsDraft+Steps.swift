@@ -1,5 +1,6 @@
 #if Configuration
 import TrellisCore
+import TrellisUpgrades
 
 /// The settings of steps that belong together.
 extension SettingsDraft {

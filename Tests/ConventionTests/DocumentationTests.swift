@@ -54,8 +54,9 @@ struct DocumentationTests {
 
     static let products = [
         "Sources/Trellis", "Sources/TrellisCore", "Sources/TrellisDiagnostics", "Sources/TrellisDownloads",
-        "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisWebSockets",
-        "Sources/TrellisFoundation", "Sources/TrellisTesting", "Sources/TrellisObservability",
+        "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisUpgrades",
+        "Sources/TrellisWebSockets", "Sources/TrellisFoundation", "Sources/TrellisTesting",
+        "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",
     ]
 

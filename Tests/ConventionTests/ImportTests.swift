@@ -31,7 +31,8 @@ struct ImportTests {
 
     /// What a program can leave out beside the core.
     static let features = [
-        "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices", "TrellisWebSockets",
+        "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices", "TrellisUpgrades",
+        "TrellisWebSockets",
     ]
 
     @Test(arguments: features)

@@ -3,6 +3,7 @@ import Configuration
 import Testing
 import TrellisCore
 import TrellisConfiguration
+import TrellisUpgrades
 
 /// Settings change the steps of the defaults, and leave the values that they do not name.
 struct SettingDefaultsTests {

@@ -48,7 +48,7 @@ public struct ResponseHead: Sendable {
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
     /// An `HTTPField` has blanks instead of the control characters that were received, which cannot be recognized any more.
-    func texts(of name: HTTPField.Name) -> [String] { octets(of: name).map { OctetText.text($0.span) } }
+    package func texts(of name: HTTPField.Name) -> [String] { octets(of: name).map { OctetText.text($0.span) } }
 
     /// Returns the octets of the values of the fields with a name, exactly as they were received.
     package func octets(of name: HTTPField.Name) -> [[UInt8]] { storage.octets(of: name) }

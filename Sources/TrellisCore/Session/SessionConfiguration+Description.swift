@@ -46,8 +46,8 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
         add("route", route)
         add("resolver", resolver)
         add("proxy", proxy)
-        add("hsts", hsts)
-        add("alternativeServices", alternativeServices)
+        add("hsts", secureHosts)
+        add("alternativeServices", alternatives)
         return settings
     }
 

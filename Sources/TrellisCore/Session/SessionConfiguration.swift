@@ -94,10 +94,10 @@ public struct SessionConfiguration: Sendable {
     /// The proxies that requests go through. The default is ``ProxyConfiguration/direct``: the variables of the environment (such as
     /// `http_proxy` and `no_proxy`) apply only with ``ProxyConfiguration/environment``.
     public var proxy = ProxyConfiguration.direct
-    /// The store of the hosts that are to be reached over https alone; if `nil`, the default, URLs are requested as they are.
-    public var hsts: HSTSStore?
-    /// The store of alternative services, such as HTTP/3 on the same host; if `nil`, the default, requests go to their origins.
-    public var alternativeServices: AlternativeServiceStore?
+    /// The hosts that are to be reached over https alone, if any.
+    package var secureHosts: (any SecureHosts)?
+    /// The alternative services of origins, if any.
+    package var alternatives: (any AlternativeServices)?
 
     /// Creates a configuration with the default values.
     public init() {}

@@ -36,8 +36,8 @@ extension Session {
         options.tls = { trust.configuration(for: $0) }
         options.hasOwnTLS = { host in patterns.contains { $0.matches(host) } }
         options.furtherRemarks += remarks(on: request, host)
-        if let path = configuration.hsts?.path { options.furtherArguments += ["--hsts", path] }
-        if let path = configuration.alternativeServices?.path { options.furtherArguments += ["--alt-svc", path] }
+        if let path = configuration.secureHosts?.path { options.furtherArguments += ["--hsts", path] }
+        if let path = configuration.alternatives?.path { options.furtherArguments += ["--alt-svc", path] }
         return request.cURLDescription(options)
     }
 
@@ -60,10 +60,10 @@ extension Session {
         {
             remarks.append("curl does not ask the evaluator of \(host), such as pins")
         }
-        if let store = configuration.hsts, store.path == nil {
+        if let store = configuration.secureHosts, store.path == nil {
             remarks.append("curl does not have the session's HSTS store")
         }
-        if let store = configuration.alternativeServices, store.path == nil {
+        if let store = configuration.alternatives, store.path == nil {
             remarks.append("curl does not have the session's alternative services")
         }
         return remarks

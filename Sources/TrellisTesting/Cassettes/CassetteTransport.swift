@@ -193,7 +193,7 @@ extension SessionConfiguration {
         raw.decodesContent = false
         (raw.baseURL, raw.defaultQueryItems, raw.defaultHeaders) = (nil, [], [:])
         (raw.userAgent, raw.acceptLanguage) = (nil, nil)
-        (raw.hsts, raw.alternativeServices) = (nil, nil)
+        (raw.secureHosts, raw.alternatives) = (nil, nil)
         raw.timeouts = Timeouts(connect: nil, responseHead: nil, idle: nil, total: nil)
         return raw
     }

@@ -49,7 +49,8 @@ struct ExchangeMemoryTests {
         attempt.receiveBody(Data(count: 1 << 20))
         attempt.fail(.exchangeFailed(.receive("broken")))
         #expect(await task.value == .failed(.exchangeFailed(.receive("broken"))))
-        let exchange = try #require(try handle.handle.actor.get().first)
+        let actor = try handle.handle.actor.get()
+        let exchange = try #require(await actor.exchange)
         let count = await withContinuation { continuation in
             exchange.submit { continuation.resume(returning: $0.body.count) }
         }

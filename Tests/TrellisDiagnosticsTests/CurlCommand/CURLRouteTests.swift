@@ -170,26 +170,4 @@ struct CURLRouteTests {
                 "the client certificate or its key is not in a file", "the passphrase of the key is missing: --pass",
             ])
     }
-
-    // MARK: Sessions
-
-    @Test func whatTheSessionAddsIsARemarkOrAnOption() throws {
-        var configuration = SessionConfiguration()
-        configuration.hsts = HSTSStore()
-        configuration.alternativeServices = AlternativeServiceStore(file: "/tmp/none")
-        configuration.serverTrustManager = try ServerTrustManager(
-            allHostsMustBeEvaluated: false, evaluators: ["server.example": DefaultTrustEvaluator()])
-        configuration.resolver = SystemNameResolver()
-        let own = TLSConfiguration(authorities: .only([.file("a")]))
-        configuration.tlsForHosts = [try HostPattern("server.example"): own]
-        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("") })
-        let secure = try session.cURLDescription(of: "https://server.example/")
-        #expect(secure.contains(" --alt-svc /tmp/none ") && secure.contains(" --cacert a "))
-        #expect(
-            secure.hasSuffix(
-                " # curl does not have the session's resolver; curl does not ask the evaluator of server.example, such as pins"
-                    + "; curl does not have the session's HSTS store"))
-        #expect(!(try session.cURLDescription(of: "http://server.example/")).contains("evaluator"))
-        #expect(!(try session.cURLDescription(of: "https://other.example/")).contains("evaluator"))
-    }
 }

@@ -7,9 +7,9 @@ package struct FieldScanner {
         skipSpace()
     }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    package var isAtEnd: Bool { rest.isEmpty }
 
-    func isAt(_ character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
+    package func isAt(_ character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
 
     package mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard isAt(character) else { return false }
@@ -17,7 +17,7 @@ package struct FieldScanner {
         return true
     }
 
-    mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
+    package mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
 
     /// Skips up to and including the next such character that is not quoted; returns `false` if there is none.
     mutating func skip(past character: Unicode.Scalar) -> Bool {
@@ -43,7 +43,7 @@ package struct FieldScanner {
         return bytes
     }
 
-    mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
+    package mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
 
     /// Takes a quoted string, and returns it without quotation marks and escapes. For a string without an end, takes all the rest
     /// and returns `nil`.

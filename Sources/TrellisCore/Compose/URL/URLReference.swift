@@ -4,10 +4,10 @@ import CurlEngine
 /// encoded or checked.
 package struct URLReference: Hashable, Sendable {
     private(set) var scheme: String?
-    private(set) var authority: String?
+    package private(set) var authority: String?
     package private(set) var path: String
     private(set) var query: String?
-    private(set) var fragment: String?
+    package private(set) var fragment: String?
 
     package init(_ text: String) {
         var rest = text[...]

@@ -79,7 +79,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     private static let zone = 0x47_4D_54
 
     /// The instant as a Foundation date.
-    var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }
+    package var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }
 
     /// The present instant, rounded down to the second.
     package static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
@@ -104,7 +104,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
 extension HTTPDate {
     /// Creates an instant from a day of the Gregorian calendar and a time of day; `nil` if there is no such day or time. A leap
     /// second is treated as the second after it.
-    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+    package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         let seconds = GregorianDay.secondsSince1970(
             year: year, month: month, day: day, hour: hour, minute: minute, second: second)
         guard let seconds else { return nil }

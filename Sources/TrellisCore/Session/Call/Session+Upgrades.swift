@@ -6,19 +6,19 @@ extension Session {
     /// Whether a file must be read before the first request.
     var mustPrepareUpgrades: Bool {
         configuration.hasUpgrades
-            && !(configuration.hsts?.isLoaded ?? true && configuration.alternativeServices?.isLoaded ?? true)
+            && !(configuration.secureHosts?.isLoaded ?? true && configuration.alternatives?.isLoaded ?? true)
     }
 
     /// Reads the files that must be read before the first request.
     func prepareUpgrades() async {
-        await configuration.hsts?.load()
-        await configuration.alternativeServices?.load()
+        await configuration.secureHosts?.load()
+        await configuration.alternatives?.load()
     }
 
     /// Returns the alternative service to which a request is sent; `nil` if that is its origin.
     func alternative(for request: Request) -> AlternativeService? {
         // Trailers are sent over HTTP/1.1 only. The certificate is the proof that the service is one of the origin.
-        guard let store = configuration.alternativeServices,
+        guard let store = configuration.alternatives,
             (request.httpVersion ?? configuration.httpVersion) == .automatic,
             request.body == nil || request.trailers == nil,
             let url = try? preparation.url(of: request), url.isSecure, verifies(url),
@@ -47,19 +47,19 @@ extension Session {
     /// - Parameter tellsUpgrade: Whether observers are told of a change to https: a call's request is made several times.
     func asked(by call: Call, tellsUpgrade: Bool = false) throws -> Request {
         let request = try preparation.completingURL(of: call.request)
-        return configuration.hsts == nil ? request : upgraded(request, tellsUpgrade ? call : nil)
+        return configuration.secureHosts == nil ? request : upgraded(request, tellsUpgrade ? call : nil)
     }
 
     /// Returns a request over https if its host asks for that, and otherwise the same request.
     @inline(__always)
     func upgraded(_ request: Request, by call: Call) -> Request {
-        configuration.hsts == nil ? request : upgraded(request, call)
+        configuration.secureHosts == nil ? request : upgraded(request, call)
     }
 
     @inline(never)
     private func upgraded(_ request: Request, _ call: Call?) -> Request {
         // A URL that cannot be requested fails when it is requested.
-        guard let hsts = configuration.hsts, let url = try? preparation.url(of: request),
+        guard let hsts = configuration.secureHosts, let url = try? preparation.url(of: request),
             let text = hsts.upgraded(request.url, url)
         else { return request }
         var request = request
@@ -77,9 +77,9 @@ extension Session {
     @inline(never)
     private func learn(from head: ResponseHead, _ url: WireURL) {
         guard url.isSecure, verifies(url) else { return }
-        configuration.hsts?.receive(head, from: url)
+        configuration.secureHosts?.receive(head, from: url)
         // A server that does not serve the origin knows nothing about its services (RFC 7838, section 6).
-        if head.status != .misdirectedRequest { configuration.alternativeServices?.receive(head, from: url) }
+        if head.status != .misdirectedRequest { configuration.alternatives?.receive(head, from: url) }
     }
 
     /// Returns whether the certificate of a host is verified.
@@ -88,13 +88,13 @@ extension Session {
 
 extension SessionConfiguration {
     /// Whether requests may be changed because of earlier responses.
-    var hasUpgrades: Bool { hsts != nil || alternativeServices != nil }
+    var hasUpgrades: Bool { secureHosts != nil || alternatives != nil }
 
     /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, results of a
     /// script that chooses proxies, and failures of proxies. Returns `nil` if the session has nothing of the kind, because an observation
     /// costs a thread and a socket of the process.
     func observeNetwork(_ routes: RouteTable) -> NetworkObservation? {
-        let store = alternativeServices
+        let store = alternatives
         guard followsNetworkChanges, store != nil || routes.dependsOnNetwork else { return nil }
         return reachability.source.observeUplinks { [weak routes] in
             routes?.networkDidChange()
@@ -104,7 +104,7 @@ extension SessionConfiguration {
 
     /// Writes the files of the stores. Failures are properties of the stores.
     func saveUpgrades() async {
-        try? await hsts?.flush()
-        try? await alternativeServices?.flush()
+        try? await secureHosts?.flush()
+        try? await alternatives?.flush()
     }
 }

@@ -45,7 +45,7 @@ extension RequestPreparation {
 
     /// Returns the host whose certificates a request may need; `nil` if the server has no TLS. A host may ask for https (RFC 6797) before
     /// the request is sent.
-    func possibleTLSHost(of url: WireURL) -> String? { configuration.hsts == nil ? tlsHost(of: url) : url.name }
+    func possibleTLSHost(of url: WireURL) -> String? { configuration.secureHosts == nil ? tlsHost(of: url) : url.name }
 
     /// Returns the host whose certificates a request needs, which is about to be sent to its URL; `nil` if the server has no TLS.
     func tlsHost(of url: WireURL) -> String? { url.isSecure ? url.name : nil }

@@ -108,7 +108,9 @@ public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
             let configuration = pages.session.configuration
             let policy = request.steps?.redirects ?? configuration.redirects ?? RedirectPolicy()
             let base = request.base(ofLinksIn: response)
-            guard let target = try? RedirectTarget(link.url, of: base, sentTo: response.url, hsts: configuration.hsts)
+            guard
+                let target = try? RedirectTarget(
+                    link.url, of: base, sentTo: response.url, hsts: configuration.secureHosts)
             else { throw failure(.invalidResponse(.malformed("its link to the next page is no URL of http or https"))) }
             guard !target.isDowngrade || policy.allowsDowngrade else {
                 throw failure(.invalidResponse(.malformed("its link to the next page leads from https to http")))

@@ -47,7 +47,7 @@ extension Cookie {
 
 extension Substring.UTF8View {
     /// The bytes without spaces and tabs at both ends.
-    var trimmingBlanks: Substring.UTF8View {
+    package var trimmingBlanks: Substring.UTF8View {
         var slice = self
         while let first = slice.first, first == 0x20 || first == 0x09 { slice = slice.dropFirst() }
         while let last = slice.last, last == 0x20 || last == 0x09 { slice = slice.dropLast() }

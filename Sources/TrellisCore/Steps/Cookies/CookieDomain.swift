@@ -1,10 +1,10 @@
 package import CurlEngine
 
 /// The rules for comparing hosts and domains of cookies.
-enum CookieDomain {
+package enum CookieDomain {
     /// Returns a domain in lower case, without a leading dot; `nil` if the text cannot be a host. International names must
     /// be ASCII, IPv6 addresses in brackets (RFC 3986, section 3.2.2).
-    static func canonical(_ text: String) -> String? {
+    package static func canonical(_ text: String) -> String? {
         let domain = text.hasPrefix(".") ? text.dropFirst() : text[...]
         let isIPv6 = domain.hasPrefix("[") && domain.hasSuffix("]")
         let name = isIPv6 ? domain.dropFirst().dropLast() : domain
@@ -30,7 +30,7 @@ enum CookieDomain {
 
     /// Returns whether a host is an IP address, which has no subdomains. A host whose last label is a number is an IPv4 address
     /// to the WHATWG URL standard (section 3.5), or invalid.
-    static func isAddress(_ host: String) -> Bool {
+    package static func isAddress(_ host: String) -> Bool {
         if host.utf8.first == UInt8(ascii: "[") || host.utf8.contains(UInt8(ascii: ":")) { return true }
         let label = host.utf8.reversed().prefix { $0 != UInt8(ascii: ".") }
         return !label.isEmpty && label.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }

@@ -12,7 +12,7 @@ extension RedirectPolicy {
     /// - Throws: ``TrellisError`` if the policy refuses the redirect; the error of the handler.
     func next(
         after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
-        context: CallContext, hsts: HSTSStore? = nil
+        context: CallContext, hsts: (any SecureHosts)? = nil
     ) async throws -> (hop: RedirectedHop, redirect: Redirect)? {
         if let handler, !handler.followsRedirects { return nil }
         let switchesProtocols = context.call.delivery == .connection

@@ -55,7 +55,7 @@ extension RedirectPolicy {
     ///   - switchesProtocols: Whether the request asks the server to switch protocols, so that a `Location` may have the scheme
     ///     `ws` or `wss`.
     func decision(
-        for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil,
+        for response: Response, to request: Request, redirects: [Redirect], hsts: (any SecureHosts)? = nil,
         switchesProtocols: Bool = false
     ) -> Decision {
         let locations = response.head.redirectTargets

@@ -26,7 +26,7 @@ struct RedirectTarget: Sendable {
     ///   - sent: The URL of the request as it was sent; used if `request` is relative.
     ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
     init(
-        _ location: String, of request: String, sentTo sent: String, hsts: HSTSStore? = nil
+        _ location: String, of request: String, sentTo sent: String, hsts: (any SecureHosts)? = nil
     ) throws(TrellisError) {
         let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
         let reference = URLReference(location)

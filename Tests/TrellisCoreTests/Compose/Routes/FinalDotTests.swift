@@ -28,7 +28,6 @@ struct FinalDotTests {
     @Test(arguments: names)
     func storesKnowBoth(_ name: String) {
         #expect(CookieURL("https://\(name)/")?.host == Self.names[0])
-        #expect(HSTSHost(name: name)?.name == Self.names[0])
     }
 
     @Test func theyAreTwoOrigins() throws {

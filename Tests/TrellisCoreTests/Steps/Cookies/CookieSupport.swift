@@ -1,15 +1,8 @@
 import CurlEngine
 import FoundationEssentials
+import TestSupport
 
 @testable import TrellisCore
-
-/// A wall clock that stands still until a test advances it.
-final class WallClock: Sendable {
-    private let seconds = Locked<Double>(1_700_000_000)
-
-    var now: Date { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
-    func move(by count: Double) { seconds.withLock { $0 += count } }
-}
 
 extension PublicSuffixes {
     /// A list of public suffixes that does not depend on the machine.

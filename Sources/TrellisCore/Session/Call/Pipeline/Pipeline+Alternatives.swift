@@ -11,7 +11,7 @@ extension Pipeline {
         if call.delivery != .connection, request.hasReplayableBody,
             let service = session.alternative(for: request),
             let url = try? session.preparation.url(of: request),
-            let generation = session.configuration.alternativeServices?.begin(service, of: url),
+            let generation = session.configuration.alternatives?.begin(service, of: url),
             let answer = try await send(request, to: service, of: url, generation, permit)
         {
             return answer
@@ -31,11 +31,11 @@ extension Pipeline {
         do {
             let answer = try await send(session.sending(request, to: service, call.delivery), permit)
             guard answer.response.status == .misdirectedRequest else {
-                session.configuration.alternativeServices?.end(service, of: url, .worked, generation: generation)
+                session.configuration.alternatives?.end(service, of: url, .worked, generation: generation)
                 return answer
             }
             didFail(service, of: url, generation, TrellisError(.validationFailed(.status(421))))
-            session.configuration.alternativeServices?.remove(service, of: url)
+            session.configuration.alternatives?.remove(service, of: url)
             await answer.discard(context)
             return nil
         } catch let error as TrellisError where error.isTrustTimeout {
@@ -44,14 +44,14 @@ extension Pipeline {
             didFail(service, of: url, generation, error)
             return nil
         } catch let error as TrellisError where error.isUntried {
-            session.configuration.alternativeServices?.end(service, of: url, .unknown, generation: generation)
+            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
             return nil
         } catch let error as TrellisError where error.isOfConnection {
             didFail(service, of: url, generation, error)
             if error.phase == .connecting { return nil }
             throw error
         } catch {
-            session.configuration.alternativeServices?.end(service, of: url, .unknown, generation: generation)
+            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
             throw error
         }
     }
@@ -59,7 +59,7 @@ extension Pipeline {
     private func didFail(
         _ service: AlternativeService, of url: WireURL, _ generation: Int, _ error: TrellisError
     ) {
-        session.configuration.alternativeServices?.end(service, of: url, .failed, generation: generation)
+        session.configuration.alternatives?.end(service, of: url, .failed, generation: generation)
         tell { .alternativeFailed(service, because: error) }
     }
 }

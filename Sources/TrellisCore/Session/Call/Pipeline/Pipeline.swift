@@ -392,7 +392,7 @@ final class Pipeline: Sendable {
             let (hop, redirect) = try await policy.next(
                 after: answer.response, to: request, asked: context.hop?.asked ?? asked,
                 handler: steps.redirectHandler,
-                context: context, hsts: session.configuration.hsts)
+                context: context, hsts: session.configuration.secureHosts)
         else { return nil }
         tell { .redirected(redirect) }
         if redirect.isUpgraded { tell { .upgraded(hop.adapted) } }
@@ -413,7 +413,8 @@ final class Pipeline: Sendable {
     @inline(never)
     private func runNetworkSteps(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.network.count {
-            return session.configuration.hsts == nil ? try await exchange(request) : try await upgradedExchange(request)
+            return session.configuration.secureHosts == nil
+                ? try await exchange(request) : try await upgradedExchange(request)
         }
         try call.checkCancellation()
         return try await through(steps.network[depth], request, nil) {

@@ -1,9 +1,11 @@
 import CurlEngine
 import Foundation
+import TestSupport
 import Testing
 @_spi(Transport) import TrellisTesting
 
 @_spi(Transport) @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The evaluation of servers where a service is tried before the origin.
 @Suite(.timeLimit(.minutes(3)))

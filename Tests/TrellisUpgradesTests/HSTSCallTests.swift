@@ -6,6 +6,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The requests of a session with an HSTS store.
 @Suite(.timeLimit(.minutes(3)))
@@ -139,7 +140,7 @@ struct HSTSCallTests {
     func aHostIsKnownFromTheRedirectOn(_ way: String) async throws {
         let (session, transport) = session {
             switch way {
-            case "observed": $0.eventMonitors.append(EventWords())
+            case "observed": $0.eventMonitors.append(ClosureEventMonitor { _ in })
             case "retriers": $0.steps.retriers.append(RetryPolicy())
             case "network": $0.steps.network.append(DigestAuthentication(username: "a", password: "b"))
             case "cache": $0.steps.cache = HTTPCache()

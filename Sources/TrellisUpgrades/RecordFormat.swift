@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// A record of a store: a host or an origin, with something that is known of it until a date.
 protocol StoredRecord: Sendable {

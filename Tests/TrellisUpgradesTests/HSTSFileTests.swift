@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The file of an HSTS store: what is in it and when, other processes, and errors.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,7 @@
-import CurlEngine
+package import CurlEngine
 public import FoundationEssentials
 import HTTPTypes
+public import TrellisCore
 
 /// The hosts that have asked to be reached over https alone (HTTP Strict Transport Security, RFC 6797), in memory or in curl's own file
 /// format.
@@ -77,15 +78,15 @@ public final class HSTSStore: Sendable {
     public func flush() async throws(FileFailure) { try await records.flush() }
 }
 
-extension HSTSStore {
+extension HSTSStore: SecureHosts {
     /// Whether the hosts of the file are known.
-    var isLoaded: Bool { records.isLoaded }
+    package var isLoaded: Bool { records.isLoaded }
 
     /// Whether changes are being written.
     var isSaving: Bool { records.isSaving }
 
     /// Reads the file, if that has not been done.
-    func load() async { await records.load() }
+    package func load() async { await records.load() }
 
     /// Returns whether a canonical name belongs to a known host, or a subdomain of one that includes its subdomains.
     func isKnown(_ name: String) -> Bool {
@@ -107,14 +108,14 @@ extension HSTSStore {
     /// - Parameters:
     ///   - text: The URL as its author wrote it, with user information and fragment.
     ///   - url: The same URL, parsed.
-    func upgraded(_ text: String, _ url: WireURL) -> String? {
+    package func upgraded(_ text: String, _ url: WireURL) -> String? {
         guard !url.isSecure, let name = HSTSHost.canonical(url.host), isKnown(name) else { return nil }
         return HSTSUpgrade.url(text, url)
     }
 
     /// Takes the field of a response that came over https from a verified server (RFC 6797, section 8.1). If there are several, the first
     /// counts. A host without an end stays as it is: only the caller can have inserted it (section 12.3).
-    func receive(_ head: ResponseHead, from url: WireURL) {
+    package func receive(_ head: ResponseHead, from url: WireURL) {
         guard let field = head.texts(of: .strictTransportSecurity).first, let name = HSTSHost.canonical(url.host),
             let policy = StrictTransportSecurity(field)
         else { return }

@@ -1,9 +1,11 @@
 import CurlEngine
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 extension HSTSStore {
     /// Takes the fields of a response to a request for a URL.

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The alternative services of an origin, as an ``AlternativeServiceStore`` knows them.
 struct OriginAlternatives: StoredRecord, Hashable {

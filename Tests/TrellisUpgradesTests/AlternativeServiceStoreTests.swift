@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 extension AlternativeServiceStore {
     /// Takes the field of a response to a request for a URL.
@@ -31,7 +32,7 @@ extension AlternativeServiceStore {
     /// Ends a request of `https://a.example` to a service.
     @discardableResult
     func end(
-        _ service: AlternativeService, _ outcome: AlternativeHealth.Outcome, generation: Int = 0
+        _ service: AlternativeService, _ outcome: AlternativeOutcome, generation: Int = 0
     ) throws -> Double? {
         end(service, of: try WireURL(parsing: "https://a.example/"), outcome, generation: generation)
     }

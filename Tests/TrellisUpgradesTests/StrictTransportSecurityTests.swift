@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The grammar of `Strict-Transport-Security` (RFC 6797, section 6.1).
 struct StrictTransportSecurityTests {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TrellisCore
 
 /// The experience with alternative services: which ones work, and which ones have failed and are not used for a while.
 struct AlternativeHealth: Sendable {
@@ -19,13 +20,6 @@ struct AlternativeHealth: Sendable {
         var works = false
         /// Whether a request tests the service.
         var isTested = false
-    }
-
-    /// The outcome of a request to an alternative service.
-    enum Outcome: Sendable {
-        case worked, failed
-        /// The request has ended for another reason, such as its cancellation.
-        case unknown
     }
 
     /// The time for which a service is not used after its first failure; it doubles with each further failure.
@@ -61,7 +55,7 @@ struct AlternativeHealth: Sendable {
     ///
     /// - Parameter generation: The result of ``begin(_:at:)``.
     @discardableResult
-    mutating func end(_ use: Use, _ outcome: Outcome, generation: Int, at now: Date) -> Double? {
+    mutating func end(_ use: Use, _ outcome: AlternativeOutcome, generation: Int, at now: Date) -> Double? {
         guard generation == self.generation else { return nil }
         var record = records[use] ?? Record()
         record.isTested = false

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The records of a store, in memory and, if the store has a file, in the file.
 ///

@@ -6,6 +6,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The requests of a session with a store of alternative services.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,5 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
+import TrellisCore
 
 /// A host that is to be reached over https alone, as an ``HSTSStore`` knows it (RFC 6797, section 5.3).
 public struct HSTSHost: Sendable, Hashable {

@@ -1,6 +1,7 @@
-import CurlEngine
+package import CurlEngine
 public import FoundationEssentials
 import HTTPTypes
+public import TrellisCore
 
 /// The alternative services of servers (HTTP Alternative Services, RFC 7838), in memory or in curl's own file format.
 ///
@@ -85,12 +86,12 @@ public final class AlternativeServiceStore: Sendable {
     public func flush() async throws(FileFailure) { try await records.flush() }
 }
 
-extension AlternativeServiceStore {
+extension AlternativeServiceStore: AlternativeServices {
     /// Whether the services of the file are known.
-    var isLoaded: Bool { records.isLoaded }
+    package var isLoaded: Bool { records.isLoaded }
 
     /// Reads the file, if that has not been done.
-    func load() async { await records.load() }
+    package func load() async { await records.load() }
 
     private func known(for url: WireURL) -> [OriginAlternatives.Known] {
         guard url.isSecure else { return [] }
@@ -99,7 +100,7 @@ extension AlternativeServiceStore {
     }
 
     /// Takes the fields of a response that came over https from a verified server.
-    func receive(_ head: ResponseHead, from url: WireURL) {
+    package func receive(_ head: ResponseHead, from url: WireURL) {
         guard let name = Self.fieldName, let field = AlternativeServiceField(head.texts(of: name)) else { return }
         switch field {
         case .clear: records.remove(OriginAlternatives.key(url))
@@ -115,7 +116,7 @@ extension AlternativeServiceStore {
     private static let fieldName = HTTPField.Name("Alt-Svc")
 
     /// Returns the service to which a request is sent now; `nil` if that is the origin.
-    func service(for url: WireURL) -> AlternativeService? {
+    package func service(for url: WireURL) -> AlternativeService? {
         guard hasHTTP3,
             let service = known(for: url).first(where: { $0.service.protocolID == Self.usedProtocol })?.service
         else { return nil }
@@ -125,7 +126,7 @@ extension AlternativeServiceStore {
 
     /// Records the beginning of a request to a service of an origin. Returns the number with which the request ends; `nil` if another
     /// request has begun to test the service.
-    func begin(_ service: AlternativeService, of url: WireURL) -> Int? {
+    package func begin(_ service: AlternativeService, of url: WireURL) -> Int? {
         let (now, use) = (records.date, use(service, url))
         return health.withLock { health -> Int? in
             health.mayUse(use, at: now) ? health.begin(use, at: now) : nil
@@ -136,8 +137,8 @@ extension AlternativeServiceStore {
     ///
     /// - Parameter generation: The result of ``begin(_:of:)``.
     @discardableResult
-    func end(
-        _ service: AlternativeService, of url: WireURL, _ outcome: AlternativeHealth.Outcome, generation: Int
+    package func end(
+        _ service: AlternativeService, of url: WireURL, _ outcome: AlternativeOutcome, generation: Int
     ) -> Double? {
         let (now, use) = (records.date, use(service, url))
         return health.withLock { $0.end(use, outcome, generation: generation, at: now) }
@@ -148,7 +149,7 @@ extension AlternativeServiceStore {
     }
 
     /// Removes a service that does not serve the origin (section 6).
-    func remove(_ service: AlternativeService, of url: WireURL) {
+    package func remove(_ service: AlternativeService, of url: WireURL) {
         let left = known(for: url).filter { $0.service != service }
         let key = OriginAlternatives.key(url)
         if left.isEmpty { records.remove(key) } else { records.insert(OriginAlternatives(key: key, services: left)) }

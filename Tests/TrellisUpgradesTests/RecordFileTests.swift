@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The limits on the file of a store, and on what waits for the file.
 @Suite(.timeLimit(.minutes(3)))

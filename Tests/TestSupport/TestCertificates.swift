@@ -1,9 +1,9 @@
-import TrellisCore
+package import TrellisCore
 
 /// Certificates that OpenSSL has made: of a root, and of a server.
-enum TestCertificates {
+package enum TestCertificates {
     /// The subject has two letters beyond ASCII, quotation marks and an ampersand; all kinds of alternative names occur.
-    static let leafPEM = """
+    package static let leafPEM = """
         -----BEGIN CERTIFICATE-----
         MIICVzCCAf2gAwIBAgIRAPHi08S1ppeId2ZVRDMiEQAwCgYIKoZIzj0EAwIwPDEL
         MAkGA1UEBhMCVVMxFjAUBgNVBAoMDUV4YW1wbGUsIEluYy4xFTATBgNVBAMMDEV4
@@ -23,7 +23,7 @@ enum TestCertificates {
         """
 
     /// The subject has a comma.
-    static let rootPEM = """
+    package static let rootPEM = """
         -----BEGIN CERTIFICATE-----
         MIIBzTCCAXOgAwIBAgIUTxYo4zC7hZnCkm1619Z0qMTZerEwCgYIKoZIzj0EAwIw
         PDELMAkGA1UEBhMCVVMxFjAUBgNVBAoMDUV4YW1wbGUsIEluYy4xFTATBgNVBAMM
@@ -40,7 +40,7 @@ enum TestCertificates {
         """
 
     /// A revocation list of another authority, without entries.
-    static let revocationListPEM = """
+    package static let revocationListPEM = """
         -----BEGIN X509 CRL-----
         MIGkMEsCAQEwCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBeBcNMjYxMTI1MjEyODE3
         WhcNMjYxMjA1MjEyODE3WqAOMAwwCgYDVR0UBAMCAQEwCgYIKoZIzj0EAwIDSQAw
@@ -51,18 +51,18 @@ enum TestCertificates {
         """
 
     /// The pins of the two, as OpenSSL's command line has computed them.
-    static let leafPin = "sha256/Rr1nQmtJ4P1RHkgXKp/fA8NfgzGV+oExlQnX4Bdkndo="
-    static let rootPin = "sha256/xMkaDk+plkSAJ2ZdJTvi1Yf1GJzYHODAElqIcLil0y4="
+    package static let leafPin = "sha256/Rr1nQmtJ4P1RHkgXKp/fA8NfgzGV+oExlQnX4Bdkndo="
+    package static let rootPin = "sha256/xMkaDk+plkSAJ2ZdJTvi1Yf1GJzYHODAElqIcLil0y4="
     /// A pin of no certificate.
-    static let otherPin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+    package static let otherPin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
     /// The server's certificate and the root's.
-    static func chain() throws -> [Certificate] {
+    package static func chain() throws -> [Certificate] {
         try Certificate.certificates(pemRepresentation: leafPEM + rootPEM)
     }
 
     /// A validated chain of both, or the same certificates in another role.
-    static func trust(
+    package static func trust(
         sent: [Certificate]? = nil, isValidated: Bool = true, checks: ServerTrust.RevocationChecks = []
     ) throws -> ServerTrust {
         let chain = try chain()

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The parsed value of a `Strict-Transport-Security` field (RFC 6797, section 6.1).
 struct StrictTransportSecurity: Hashable, Sendable {
@@ -47,14 +48,5 @@ struct StrictTransportSecurity: Hashable, Sendable {
         guard scanner.take("=") else { return .some(nil) }
         scanner.skipSpace()
         return scanner.tokenOrQuoted().map { .some($0) }
-    }
-}
-
-/// A number of seconds in a field (RFC 9111, section 1.2.2).
-enum DeltaSeconds {
-    /// Returns the number that a text of digits stands for, at most the largest one of the type; `nil` for any other text.
-    static func parse(_ text: String) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-        return Int64(text) ?? .max
     }
 }

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The dates in curl's own files: `20191231 10:00:00`, in UTC.
 enum CurlTimestamp {

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The text of curl's HSTS file: a line for each host, with its name and the date until which it is known. A dot before the name includes
 /// the subdomains.

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The access to a file of records, which reads and writes on a thread that may wait for a disk.
 struct RecordFile<Format: RecordFormat>: Sendable {

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The parsed value of an `Alt-Svc` field (RFC 7838, section 3).
 enum AlternativeServiceField: Hashable, Sendable {

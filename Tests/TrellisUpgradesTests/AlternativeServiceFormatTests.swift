@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The format of curl's Alt-Svc file.
 struct AlternativeServiceFormatTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisUpgrades
 
 /// The grammar of `Alt-Svc` (RFC 7838, section 3).
 struct AlternativeServiceFieldTests {
