@@ -24,7 +24,7 @@ extension Pipeline {
     private func check(_ request: Request) throws {
         try call.checkCancellation()
         // Otherwise the session has looked already.
-        let mayDiffer = !attached.adapters.isEmpty || session.configuration.hsts != nil || !isFirst
+        let mayDiffer = !attached.adapters.isEmpty || session.configuration.secureHosts != nil || !isFirst
         guard actor == nil, mayDiffer else { return }
         guard !request.waitsForDisk, !session.preparation.mustWait(for: request, session.clock) else {
             throw NeedsTask(rest: .hop(request))
@@ -179,7 +179,7 @@ extension Pipeline {
 
     @inline(__always)
     private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.configuration.alternativeServices == nil
+        session.configuration.alternatives == nil
             ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
     }
 

@@ -305,7 +305,7 @@ final class Pipeline: Sendable {
             if let hop = context.hop { request = hop.adapted }
             return true
         }
-        guard !attached.adapters.isEmpty || session.configuration.hsts != nil else { return true }
+        guard !attached.adapters.isEmpty || session.configuration.secureHosts != nil else { return true }
         let asked = request
         if try attached.adaptAtOnce(&request, from: &index, context: context) != nil { return false }
         complete(&request, from: asked)
@@ -321,7 +321,7 @@ final class Pipeline: Sendable {
 
     /// Completes a request that adapters have changed.
     private func complete(_ request: inout Request, from asked: Request) {
-        if session.configuration.hsts != nil { request = session.upgraded(request, by: call) }
+        if session.configuration.secureHosts != nil { request = session.upgraded(request, by: call) }
         if isFirst, request.url != asked.url { recordInBudgets(request) }
     }
 
