@@ -83,7 +83,7 @@ struct HTTP1ResponseDecoder: Sendable {
         return switch framing {
         case .none: 0
         case .length: rest
-        case .chunked: chunks.rest
+        case .chunked: chunks.bytesAhead
         case .untilEnd: .max
         }
     }
@@ -102,7 +102,8 @@ struct HTTP1ResponseDecoder: Sendable {
         case .statusLine, .fields:
             guard hasStarted else { throw fail(.emptyReply, "the server closed the connection without a response") }
             throw fail(.head(.cutShort))
-        case .body where framing == .untilEnd: place = .ended
+        case .body where framing == .untilEnd || framing == .none: place = .ended
+        case .body where framing != .chunked && rest == 0: place = .ended
         case .body, .trailers: throw fail(.bodyCutShort, "the server closed the connection")
         case .ended, .switched, .failed: break
         }

@@ -113,6 +113,34 @@ struct ResponseDecoderTests {
         #expect(decoder.bodyBytesAhead == 7)
     }
 
+    @Test func theBytesOfAChunkAreToldAheadOnceItsSizeIsKnown() throws {
+        var decoder = HTTP1ResponseDecoder(limit: 1_000)
+        for (piece, ahead) in [
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1", 0), ("0;a", 0), ("\r\n", 16), ("ab", 14),
+            (String(repeating: "c", count: 14), 0),
+        ] as [(String, Int64)] {
+            var position = 0
+            let bytes = Array(piece.utf8)
+            while position < bytes.count { _ = unsafe try decoder.next(in: bytes.span.bytes, at: &position) }
+            _ = unsafe try decoder.next(in: bytes.span.bytes, at: &position)
+            #expect(decoder.bodyBytesAhead == ahead, "\(piece)")
+        }
+    }
+
+    /// The connection may end before the end of a response was asked for.
+    @Test(arguments: ["204 No\r\n\r\n", "200 OK\r\nContent-Length: 0\r\n\r\n", "200 OK\r\nContent-Length: 2\r\n\r\nok"])
+    func aCompleteResponseIsNotCutShort(_ text: String) throws {
+        let bytes = Array("HTTP/1.1 \(text)".utf8)
+        var decoder = HTTP1ResponseDecoder(limit: 1_000)
+        var position = 0
+        while position < bytes.count { _ = unsafe try decoder.next(in: bytes.span.bytes, at: &position) }
+        guard case .end = try decoder.connectionEnded() else {
+            Issue.record("no end")
+            return
+        }
+        #expect(decoder.hasEnded && !decoder.isReusable)
+    }
+
     /// The framing of the chunks, with the empty line after the trailers, belongs to the body.
     @Test(arguments: [[], [46, 47], Array(46..<100)])
     func theBytesOfTheHeadAndTheTrailersAreCounted(_ cuts: [Int]) throws {
