@@ -48,7 +48,7 @@ private struct ResponseOutcome: Equatable {
         } catch {
             failure = error.kind
             var position = 0
-            let event = try? decoder.next(in: [0x61].span.bytes, at: &position)
+            let event = try? decoder.next(in: [UInt8(0x61)].span.bytes, at: &position)
             if case .more? = event {
                 expect(position == 1, "bytes were left")
             } else {
