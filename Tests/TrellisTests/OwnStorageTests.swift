@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
-import TrellisCore
+import Trellis
 import TrellisTesting
 
 /// A cache whose storage is a user's own, that of the article about caching: it keeps bytes, and rebuilds the entries from them.

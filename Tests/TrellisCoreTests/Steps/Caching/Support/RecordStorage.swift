@@ -1,1 +1,0 @@
-../../../../../Examples/Sources/Snippets/RecordStorage.swift

@@ -1,0 +1,1 @@
+../../Examples/Sources/Snippets/RecordStorage.swift
