@@ -1,7 +1,7 @@
 /// The steps of a call that answer without waiting, which its stages ask first.
 final class ImmediateSteps: Sendable {
     /// The storage of cookies, if it does not wait.
-    let cookies: (any ImmediateCookieStorage)?
+    let cookies: CookieJar?
     /// The cache, if its storage and its handler do not wait.
     let cache: ImmediateCache?
     /// Whether a step may wait before the first response, so that the call needs a task that its deadline can cancel. Retriers and redirect
@@ -11,7 +11,7 @@ final class ImmediateSteps: Sendable {
     let hasUserCode: Bool
 
     init(_ steps: Steps, _ adapters: [Adapting]) {
-        cookies = steps.cookies as? any ImmediateCookieStorage
+        cookies = steps.cookies as? CookieJar
         cache = ImmediateCache(steps)
         mayWait =
             !steps.application.isEmpty || !steps.network.isEmpty || steps.hedging != nil || !steps.rateLimiters.isEmpty
@@ -19,12 +19,4 @@ final class ImmediateSteps: Sendable {
             || steps.cookies != nil && cookies == nil || steps.cache != nil && cache?.stores == nil
         hasUserCode = steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
-}
-
-/// A storage of cookies that does not wait.
-protocol ImmediateCookieStorage: CookieStorage {
-    /// Returns a request with the cookies of its URL after its own.
-    func addingCookies(to request: Request) -> Request
-    /// Stores the cookies that the response to a request sets.
-    func keepCookies(of response: Response, to request: Request)
 }
