@@ -41,6 +41,7 @@ extension WireConnection {
     func goOn(_ transfer: Transfer) {
         if let held, !isHeld(transfer) {
             self.held = nil
+            transfer.pauses.applied &= ~1
             held.withBytes { use($0, for: transfer) }
         }
         guard transfer.wire.connection === self, !transfer.isCancelled else { return }
@@ -94,14 +95,22 @@ extension WireConnection {
                 }
                 guard !transfer.isCancelled else { return }
                 if transfer.failure != nil { return table.end(transfer, nil) }
-                if isHeld(transfer) {
+                if isHeld(transfer), !hasOnlyEnd(in: bytes, from: position) {
                     held = [UInt8](copying: bytes.extracting(position..<bytes.byteCount))
+                    transfer.pauses.applied |= 1
                     return updateInterest(transfer)
                 }
             }
         } catch {
             table.end(transfer, error)
         }
+    }
+
+    /// Whether the next event is the end of the response, for which no reader has to make room.
+    private func hasOnlyEnd(in bytes: RawSpan, from position: Int) -> Bool {
+        var (ahead, position) = unsafe (decoder, position)
+        guard let event = try? ahead.next(in: bytes, at: &position), case .end = event else { return false }
+        return true
     }
 
     private func receive(_ head: WireHead, for transfer: Transfer) {
