@@ -150,6 +150,7 @@ extension CurlEngine {
         }
         // The handles at the bottom of the pool may not be used for days, and header lines may have credentials.
         for easy in multi?.unusedHandles ?? [] { easy.forgetHeaders() }
+        wire.forgetFields()
         let oldest = closeIdleConnections(notUsedFor: idleLifetime, now)
         // Without an idle connection there is nothing to do before the end of a transfer, which sets the timer.
         if oldest == nil, hasTransfers { return idleTimer = nil }

@@ -50,6 +50,9 @@ struct HTTP1RequestEncoder {
         return body
     }
 
+    /// Forgets the fields of the last request, which may have credentials.
+    mutating func forgetFields() { (route, rest, lines) = (nil, [], nil) }
+
     /// Returns whether the head of a request differs from the last one in its request line at most.
     private func isLike(_ options: TransferOptions) -> Bool {
         guard route === options.route, origin.hasSameBytes(as: options.url.origin) else { return false }

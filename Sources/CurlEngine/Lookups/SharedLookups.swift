@@ -35,6 +35,12 @@ final class SharedLookups: Sendable {
         var followers: [any LookupFollower] = []
     }
 
+    /// A host with the versions of IP that were looked up.
+    private struct Host: Hashable {
+        let name: String
+        let family: TransferRoute.Family
+    }
+
     private struct State {
         /// The names that are being looked up, or wait for that.
         var flights: [String: Flight] = [:]
@@ -43,8 +49,8 @@ final class SharedLookups: Sendable {
         /// The number of entries in `known` at which old entries are removed.
         var knownLimit = 256
         var lastCache = 0
-        /// The addresses that the system has told, by the host.
-        var addresses: [String: (addresses: [IPAddress], at: EngineInstant)] = [:]
+        /// The addresses that the system has told.
+        var addresses: [Host: (addresses: [IPAddress], at: EngineInstant)] = [:]
     }
 
     private let state = Locked(State())
@@ -90,20 +96,24 @@ final class SharedLookups: Sendable {
     private static let addressAge = Duration.seconds(60)
 
     /// Returns the addresses of a host that was looked up a short time ago; `nil` if it was not.
-    func addresses(of host: String, now: EngineInstant) -> [IPAddress]? {
+    func addresses(of host: String, _ family: TransferRoute.Family, now: EngineInstant) -> [IPAddress]? {
         state.withLock { state in
-            guard let found = state.addresses[host], now < found.at.advanced(by: Self.addressAge) else { return nil }
+            guard let found = state.addresses[Host(name: host, family: family)],
+                now < found.at.advanced(by: Self.addressAge)
+            else { return nil }
             return found.addresses
         }
     }
 
     /// Keeps the addresses of a host.
-    func setAddresses(_ addresses: [IPAddress], of host: String, now: EngineInstant) {
+    func setAddresses(
+        _ addresses: [IPAddress], of host: String, _ family: TransferRoute.Family, now: EngineInstant
+    ) {
         state.withLock { state in
             if state.addresses.count >= 256 {
                 state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.addressAge) }
             }
-            state.addresses[host] = (addresses, now)
+            state.addresses[Host(name: host, family: family)] = (addresses, now)
         }
     }
 

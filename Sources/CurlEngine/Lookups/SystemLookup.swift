@@ -9,9 +9,19 @@ package enum SystemLookup {
     }
 
     /// Returns the addresses of a name in the system's order, without duplicates.
-    package static func addresses(of name: String) -> Result<[IPAddress], Failure> {
+    ///
+    /// - Parameter family: The versions of IP that are looked up.
+    package static func addresses(
+        of name: String, family: TransferRoute.Family = .any
+    ) -> Result<[IPAddress], Failure> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        unsafe hints.ai_family =
+            switch family {
+            case .any: AF_UNSPEC
+            case .ipv4: AF_INET
+            case .ipv6: AF_INET6
+            }
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else {

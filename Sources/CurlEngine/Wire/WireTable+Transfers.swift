@@ -28,7 +28,9 @@ extension WireTable {
         guard !host.lowercasedASCII().isLocalName else {
             return connect(transfer, to: [.loopback6, .loopback4])
         }
-        if let known = engine.lookups.limit.shared.addresses(of: host, now: engine.executor.engineLoop.systemNow) {
+        if let known = engine.lookups.limit.shared.addresses(
+            of: host, transfer.options.route.parts.family, now: engine.executor.engineLoop.systemNow)
+        {
             return connect(transfer, to: known)
         }
         lookUp(host, for: transfer)
@@ -68,7 +70,7 @@ extension WireTable {
         lookingUp.insert(transfer)
         if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
         BlockingThreadPool.begin {
-            let result = SystemLookup.addresses(of: host)
+            let result = SystemLookup.addresses(of: host, family: transfer.options.route.parts.family)
             engine.submit { engine.wire.didLookUp(host, result, for: transfer) }
         }
     }
@@ -86,7 +88,8 @@ extension WireTable {
                 code: Int(CURLE_COULDNT_RESOLVE_HOST.rawValue))
             return end(transfer, failure)
         }
-        transfer.engine.lookups.limit.shared.setAddresses(addresses, of: host, now: MonotonicClock.now())
+        transfer.engine.lookups.limit.shared.setAddresses(
+            addresses, of: host, transfer.options.route.parts.family, now: MonotonicClock.now())
         guard !transfer.isCancelled else {
             if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
             return transfer.engine.update(transfer)

@@ -63,6 +63,12 @@ final class WireTable {
         return try unsafe encoder.append(options, to: &request)
     }
 
+    /// Forgets the fields of earlier requests.
+    func forgetFields() {
+        unsafe encoder.forgetFields()
+        unsafe request = []
+    }
+
     // MARK: Sockets
 
     /// Handles a ready socket. Returns `false` if the socket is libcurl's.
