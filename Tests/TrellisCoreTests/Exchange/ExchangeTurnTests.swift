@@ -54,6 +54,28 @@ struct ExchangeTurnTests {
         await session.shutdown()
     }
 
+    /// Steps whose turn has come do not wait behind those after them.
+    @Test func stepsWithinTheStartAreReportedInTheirOrder() async throws {
+        let transport = EarlyTransport { _, _, events in
+            let observed = events as? any ObservedTransportEvents
+            observed?.transportDidReach(.lookingUp(host: "a.example"))
+            events.transportIsConnected()
+            for step in [TransferStep.handshaking(with: "a.example"), .connecting(to: "192.0.2.1:80"), .headSent] {
+                observed?.transportDidReach(step)
+            }
+            events.transportDidReceiveHead(ResponseHead(status: .ok))
+            events.transportDidEnd(TransportEnd())
+        }
+        let session = session(transport: transport), monitor = EventWords()
+        _ = try await session.data(Request("http://a.example/").withEventMonitor(monitor))
+        #expect(
+            try await monitor.words(until: "finished 200") == [
+                "created", "queued", "admitted", "looking up a.example", "connected", "sent", "handshaking a.example",
+                "connecting 192.0.2.1:80", "head 200", "ended", "finished 200",
+            ])
+        await session.shutdown()
+    }
+
     /// The head ends the attempt, which the exchange does not know before the effect that starts it is complete.
     @Test func anAttemptThatIsDroppedWithinItsStartIsCancelled() async throws {
         let transport = EarlyTransport { number, _, events in

@@ -230,8 +230,8 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     }
 
     func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
-        // Bytes alone need not wait for their turn: they lead to no effects before it.
-        if !turn.isEmpty { return receiveLater(bytes, in: attempt) }
+        // Bytes alone need not wait for their turn: they lead to no effects before it. Bytes whose turn has come do not wait again.
+        if turn.stage == .performing, !turn.isEmpty { return receiveLater(bytes, in: attempt) }
         guard isPresent(attempt), state.progress == .receiving else { return }
         received.bodyCount += bytes.byteCount
         deadlines.lastMove = executor.now
