@@ -68,12 +68,12 @@ struct ExchangeWaiters {
 /// the meantime wait: a transport may report events while it is called, and would find the exchange between two effects.
 ///
 /// A `Call` is a call of the exchange that may lead to events, such as the report of a head.
-struct ExchangeTurn<Call> {
+struct ExchangeTurn<Work> {
     /// What an exchange handles.
     enum Input {
         case event(ExchangeState.Event)
         case condition(ExchangeState.Condition)
-        case call(Call)
+        case call(Work)
     }
 
     /// What the exchange is doing.
