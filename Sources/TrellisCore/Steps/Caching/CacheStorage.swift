@@ -55,16 +55,6 @@ public protocol CacheStorage: Sendable {
     var usage: CacheUsage { get async throws }
 }
 
-/// A storage whose operations do not wait.
-protocol ImmediateCacheStorage: CacheStorage {
-    /// Returns the same as ``CacheStorage/entries(for:)``.
-    func entriesAtOnce(for key: CacheKey) -> [CacheEntry]
-    /// Stores an entry whose body is complete: what ``CacheStorage/makeWriter(for:_:length:)`` and its writer do. Returns the entry.
-    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry
-    /// Does the same as ``CacheStorage/remove(_:for:)``.
-    func removeAtOnce(_ entry: CacheEntry, for key: CacheKey)
-}
-
 /// The number of the entries of a ``CacheStorage``, and of their bytes.
 public struct CacheUsage: Sendable, Hashable {
     /// The number of entries.

@@ -163,54 +163,6 @@ struct CacheOrderTests {
         #expect(world.cache.statistics.storedCount == 0)
     }
 
-    /// A storage that does not wait, and in which another task removes each response just after that has become visible.
-    private struct ContestedStorage: ImmediateCacheStorage, MemoryBackedStorage {
-        let memory = MemoryCacheStorage()
-        /// The keys of the stored responses.
-        let stored = Locked<[CacheKey]>([])
-        /// The closure that invalidates a key.
-        let invalidate = Locked<@Sendable (CacheKey) -> Void>({ _ in })
-
-        func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { memory.entriesAtOnce(for: key) }
-        func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry {
-            let entry = try memory.storeAtOnce(head, body, for: key)
-            stored.withLock { $0.append(key) }
-            let invalidate = invalidate.withLock { $0 }
-            invalidate(key)
-            return entry
-        }
-        func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { memory.removeAtOnce(entry, for: key) }
-    }
-
-    /// The same for a call without a task of its own.
-    @Test func aResponseThatIsRemovedAtOnceIsNotSaidToBeStored() async throws {
-        let storage = ContestedStorage()
-        let world = counting(storage)
-        let exchanges = world.cache.exchanges
-        storage.invalidate.withLock { $0 = { exchanges.invalidate($0) } }
-        #expect(try await world.get() == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
-        #expect(storage.stored.withLock { $0.count } == 1)
-        #expect(try await world.storedCount == 0)
-        #expect(world.cache.statistics.storedCount == 0)
-    }
-
-    /// The same, while a response to a later request takes the place of the one that is removed.
-    @Test func aRemovalAtOnceLeavesALaterResponse() async throws {
-        let storage = ContestedStorage()
-        let world = counting(storage)
-        let exchanges = world.cache.exchanges
-        storage.invalidate.withLock {
-            $0 = { [memory = storage.memory] key in
-                exchanges.invalidate(key)
-                for entry in memory.entries(for: key) {
-                    _ = try? memory.storeAtOnce(entry.head, Data("other".utf8), for: key)
-                }
-            }
-        }
-        #expect(try await world.get()[0] == "1")
-        #expect(try await world.get() == ["other", "trellis; hit; ttl=60"])
-    }
-
     // MARK: Cancellation
 
     /// A read of a stored body that is cancelled is no reason to remove it, whether the response is fresh or was validated.

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 /// Responses in memory, bounded in their bytes and their number. The entries that were used least recently are removed first.
-public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
+public final class MemoryCacheStorage: CacheStorage {
     /// The bytes that an entry takes besides its body and its fields, as an estimate.
     private static let overhead = 512
 
@@ -162,29 +162,14 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
 
     private func free(_ count: Int) { state.withLock { $0.sizeInWriters -= count } }
 
-    @discardableResult
-    private func commit(_ body: Data, for key: CacheKey, head: CachedHead) -> CacheEntry {
+    private func commit(_ body: Data, for key: CacheKey, head: CachedHead) {
         let body = MemoryBody(data: body)
         let size = size(of: head, body, key)
-        return state.withLock { state in
+        state.withLock { state in
             state.number += 1
-            let entry = CacheEntry(number: state.number, head: head, body: body, size: size)
-            add(entry, for: key, to: &state)
-            return entry
+            add(CacheEntry(number: state.number, head: head, body: body, size: size), for: key, to: &state)
         }
     }
-}
-
-extension MemoryCacheStorage {
-    func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { entries(for: key) }
-
-    @discardableResult
-    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry {
-        guard body.count <= maximumBodySize else { throw TooLarge() }
-        return commit(body, for: key, head: head)
-    }
-
-    func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { remove(entry, for: key) }
 }
 
 extension MemoryCacheStorage {

@@ -125,10 +125,10 @@ struct VaryPropertyTests {
         let vary: [Field]
     }
 
-    @Test func aStoredResponseServesEquivalentRequestsAlone() throws {
+    @Test func aStoredResponseServesEquivalentRequestsAlone() async throws {
         var (hits, misses) = (0, 0)
         for seed in 1...40 as ClosedRange<UInt64> {
-            let counts = try play(seed)
+            let counts = try await play(seed)
             hits += counts.hits
             misses += counts.misses
         }
@@ -136,7 +136,7 @@ struct VaryPropertyTests {
     }
 
     /// Plays a history, and returns the numbers of requests with and without a stored response.
-    private func play(_ seed: UInt64) throws -> (hits: Int, misses: Int) {
+    private func play(_ seed: UInt64) async throws -> (hits: Int, misses: Int) {
         var generator = SeededGenerator(seed: seed)
         let (storage, key) = (MemoryCacheStorage(), CacheKey(url: CacheWorld.url))
         var all: [Stored] = []
@@ -182,7 +182,9 @@ struct VaryPropertyTests {
                 CacheFacts(cached, CachePolicy()), to: .get, CacheRequestFields(try Self.fields(asked)))
             #expect(storability == (isAny ? .refused(.varyAny) : .storable))
             // A storage may have been given a response that nothing may use.
-            try storage.storeAtOnce(cached, Data("\(all.count - 1)".utf8), for: key)
+            let writer = try storage.makeWriter(for: key, cached, length: nil)
+            try await writer.write(Data("\(all.count - 1)".utf8))
+            try await writer.commit()
             let again = try decision(asked, at: number).0
             if case .use = again {
                 #expect(!isAny)

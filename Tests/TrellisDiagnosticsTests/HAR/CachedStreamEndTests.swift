@@ -6,6 +6,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Streams whose bytes come from the cache after an exchange with the server, in a session that records bodies.
 @Suite(.timeLimit(.minutes(3)))
@@ -15,13 +16,6 @@ struct CachedStreamEndTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
-
-    /// Returns a step that adds the body of each response.
-    private static func recorder(of bodies: Locked<[String]>) -> BodyCapturingStep {
-        BodyCapturingStep(limit: 1_000) { _ in
-            { body in bodies.withLock { $0.append(String(decoding: body?.bytes ?? Data(), as: UTF8.self)) } }
-        }
-    }
 
     /// Returns the text of a stream and its response at the end.
     private func read(_ world: World) async throws -> (String, Response) {
@@ -33,9 +27,9 @@ struct CachedStreamEndTests {
 
     /// The reader of the stream, which is released at the end of the loop, does not take the end from the final response.
     @Test(arguments: [false, true]) func aRecordedStreamThatA304HasConfirmedEnds(_ isOnDisk: Bool) async throws {
-        let bodies = Locked<[String]>([])
+        let recorder = HARRecorder(bodyLimit: 1_000)
         let storage = folder.cacheStorage(isOnDisk: isOnDisk)
-        let world = World(storage: storage, { $0.steps.network.append(Self.recorder(of: bodies)) }) { request in
+        let world = World(storage: storage, { $0.record(into: recorder) }) { request in
             request.headers.contains(.ifNoneMatch)
                 ? World.response("", status: 304, World.fields()) : World.response("one", World.fields())
         }
@@ -46,13 +40,16 @@ struct CachedStreamEndTests {
             world.pass(61)
         }
         await world.shutDown()
-        #expect(bodies.withLock { $0 } == ["one", ""])
+        try await recorder.finish()
+        let responses = recorder.document.entries.map(\.response)
+        #expect(responses.map(\.status) == [200, 304])
+        #expect(responses.map { $0.content.text ?? "" } == ["one", ""])
         if let disk = storage as? DiskCacheStorage { await disk.close() }
     }
 
     @Test func aRecordedStreamInPlaceOfAFailureEnds() async throws {
         let isUp = Locked(true)
-        let world = World({ $0.steps.network.append(Self.recorder(of: Locked([]))) }) { _ in
+        let world = World({ $0.record(into: HARRecorder(bodyLimit: 1_000)) }) { _ in
             isUp.withLock { $0 }
                 ? World.response("one", [.cacheControl: "max-age=60, stale-if-error=600"])
                 : World.response("", status: 503, [:])
@@ -84,8 +81,7 @@ struct CachedStreamEndTests {
     @Test func aSecondReaderGetsAnError() async throws {
         let body = GatedBody()
         let response = Answer.test().response
-        let source = CachedBodySource(body, in: 0..<3, decodedBy: nil, of: response, observer: nil, limit: .unlimited) {
-        }
+        let source = CachedBodySource(body, 0..<3, nil, response, observer: nil, limit: .unlimited) {}
         let token = TransferToken(source), first = ChunkReader(token, response)
         async let chunk = first.next()
         try await body.isReached.opened()
