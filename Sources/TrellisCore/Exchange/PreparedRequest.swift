@@ -56,7 +56,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let start: EngineInstant
     /// How long the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds, if it waits.
     let expectContinueTimeout: UInt64?
-    /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a stream or a handle without steps.
+    /// The earlier attempts and redirects of the call; `nil` if the request belongs to none, such as that for a script.
     let history: AttemptHistory?
     /// The decision about the proxies; `nil` if there was none to make.
     let proxyDecision: ProxyDecision?
