@@ -140,6 +140,10 @@ extension WireConnection {
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "Empty reply from server")
             return isLost(transfer, outgoing.failure ?? failure)
         }
+        // A broken connection is not the end of a body.
+        if outgoing.isBroken, let failure = outgoing.failure, unsafe decoder.framing == .untilEnd {
+            return table.end(transfer, failure)
+        }
         do throws(EngineFailure) {
             guard case .end(let trailers) = try unsafe decoder.connectionEnded() else { return }
             table.end(transfer, nil, trailers: trailers)

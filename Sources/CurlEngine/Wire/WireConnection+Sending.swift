@@ -63,8 +63,11 @@ extension WireConnection {
             }
             if errno == EINTR { continue }
             if errno != EAGAIN {
-                let text = EngineFailure.systemText(errno)
+                let error = errno
+                let text = EngineFailure.systemText(error)
                 outgoing.failure = EngineFailure(CURLE_SEND_ERROR, detail: "Send failure: \(text)")
+                // The server has ended its direction before.
+                outgoing.isBroken = error != EPIPE
                 (outgoing.bytes, outgoing.start) = ([], 0)
             }
             break

@@ -15,6 +15,8 @@ final class WireConnection {
         var isComplete = false
         /// The reason why the rest cannot be sent. The server may have responded before.
         var failure: EngineFailure?
+        /// Whether the connection is broken, and was not ended by the server. The system reports that only once.
+        var isBroken = false
 
         /// Whether bytes wait for the socket.
         var isWaiting: Bool { start < bytes.count }

@@ -161,6 +161,22 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// The server resets the connection while it sends a body without a length, and the next part of the request finds that first.
+    @Test func aResetDuringAnUploadIsNoEndOfABody() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            try connection.write("HTTP/1.1 200 OK\r\n\r\ngood")
+            connection.waitUntilReceived()
+            connection.reset()
+        }
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let body = [UInt8](repeating: 0, count: 64 << 20)
+        let put = TransferOptions(url: url, method: "PUT", body: .bytes(body), version: .http1)
+        #expect(await run.perform(put).end?.failure?.kind == .send)
+        await run.finish()
+    }
+
     @Test func anIdleConnectionIsClosedOnRequest() async throws {
         let server = try Self.server(Self.good)
         let run = Self.run()
