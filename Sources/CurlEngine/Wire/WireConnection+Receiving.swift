@@ -12,7 +12,8 @@ extension WireConnection {
         // A cancelled transfer is handled with the changes.
         guard !transfer.isCancelled else { return }
         if ready.interest.contains(.write), interest.contains(.write) { sendRest(transfer) }
-        if ready.interest.contains(.read), transfer.wire.connection === self, !transfer.isCancelled {
+        // Bytes that are held are used first, with the changes of the transfer.
+        if ready.interest.contains(.read), held == nil, transfer.wire.connection === self, !transfer.isCancelled {
             receive(transfer)
         }
     }
@@ -26,7 +27,7 @@ extension WireConnection {
 
     func updateInterest(_ transfer: Transfer) {
         var interest: SocketInterest = isHeld(transfer) ? [] : .read
-        if outgoing.isWaiting, !transfer.pauses.isSuspended { interest.insert(.write) }
+        if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended { interest.insert(.write) }
         watch(for: interest, on: transfer.engine)
     }
 

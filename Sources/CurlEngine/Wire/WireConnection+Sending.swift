@@ -100,6 +100,7 @@ extension WireConnection {
     /// Sends more of the body, as far as its source has bytes and the socket takes them.
     private func pump(_ transfer: Transfer) {
         guard let buffer = unsafe transfer.engine.wire.buffer else { return }
+        outgoing.isTurnOver = false
         var room = Self.sentPerTurn
         let start = Self.framingSize
         while !outgoing.isComplete, !outgoing.isWaiting, outgoing.failure == nil, room > 0 {
@@ -110,7 +111,8 @@ extension WireConnection {
             room -= count
             unsafe send(UnsafeRawBufferPointer(rebasing: buffer[start..<start + count]), of: transfer)
         }
-        if room <= 0, !outgoing.isWaiting, !outgoing.isComplete { transfer.engine.update(transfer) }
+        // The socket has room, so that the next turn of the loop continues.
+        if room <= 0, !outgoing.isComplete, outgoing.failure == nil { outgoing.isTurnOver = true }
     }
 
     /// Sends a part of the body with its framing. No bytes are the end of the body, which also goes with the last part.

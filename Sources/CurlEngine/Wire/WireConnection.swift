@@ -11,6 +11,8 @@ final class WireConnection {
         var headSize: Int64 = 0
         /// The number of bytes that the system has taken.
         var sentCount: Int64 = 0
+        /// Whether a turn of the loop has ended before the source of the body had no more bytes.
+        var isTurnOver = false
         /// Whether the complete request was passed to the system, or is in ``bytes``.
         var isComplete = false
         /// The reason why the rest cannot be sent. The server may have responded before.

@@ -13,6 +13,8 @@ struct EngineRun: Sendable {
         var end: TransferEnd?
         var transfer: Transfer?
         private var hasSent = false
+        /// The streamed body.
+        var streamed = Data("streamed".utf8)
         /// The closure that is called once, when the connection is ready.
         private var whenConnected: (@Sendable () -> Void)?
         private let whenEnded: @Sendable (Outcome) -> Void
@@ -38,7 +40,7 @@ struct EngineRun: Sendable {
         func transferNeedsBody() {
             guard !hasSent else { return }
             hasSent = true
-            transfer?.send(Data("streamed".utf8))
+            transfer?.send(streamed)
             transfer?.finishSending()
         }
         func transferDidEnd(_ end: TransferEnd) {
@@ -60,11 +62,16 @@ struct EngineRun: Sendable {
 
     /// Runs one transfer to its end.
     ///
-    /// - Parameter whenConnected: Called once, on the engine thread, when the connection is ready.
-    func perform(_ options: TransferOptions, whenConnected: (@Sendable () -> Void)? = nil) async -> Outcome {
+    /// - Parameters:
+    ///   - whenConnected: Called once, on the engine thread, when the connection is ready.
+    ///   - streamed: The streamed body; `nil` for a short one.
+    func perform(
+        _ options: TransferOptions, whenConnected: (@Sendable () -> Void)? = nil, sending streamed: Data? = nil
+    ) async -> Outcome {
         await withContinuation { continuation in
             let outcome = Outcome(
                 whenConnected: whenConnected, whenEnded: { continuation.resume(returning: $0) })
+            if let streamed { outcome.streamed = streamed }
             executor.submit { start(options, outcome) }
         }
     }

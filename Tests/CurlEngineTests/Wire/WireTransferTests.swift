@@ -161,6 +161,18 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// A body that takes several turns of the loop is sent completely.
+    @Test(arguments: [Int64(8 << 20), nil])
+    func aLargeBodyIsSentInSeveralTurns(_ length: Int64?) async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let put = TransferOptions(url: url, method: "PUT", body: .stream(length: length), version: .http1)
+        #expect(await run.perform(put, sending: Data(repeating: 7, count: 8 << 20)).text == "good")
+        #expect(server.requests.map(\.body.count) == [8 << 20])
+        await run.finish()
+    }
+
     /// The server resets the connection while it sends a body without a length, and the next part of the request finds that first.
     @Test func aResetDuringAnUploadIsNoEndOfABody() async throws {
         let server = try LoopbackServer { connection in
