@@ -378,11 +378,13 @@ struct SocketTable {
     }
 
     /// Ends every idle socket that is unclean now, so that libcurl takes only clean connections from its pool.
-    mutating func endUnclean(with poller: Poller) {
+    ///
+    /// - Parameter othersCount: The number of sockets that the poller watches besides these.
+    mutating func endUnclean(with poller: Poller, besides othersCount: Int = 0) {
         // The kernel reports every ready socket, of which there are thousands while thousands of requests are in flight.
         guard idleCount > 0 else { return }
         apply(to: poller)
-        poller.lookAtAll(of: openCount) { ready in
+        poller.lookAtAll(of: openCount + othersCount) { ready in
             // The other sockets are handled in their turn.
             _ = isWanted(ready)
         }

@@ -111,7 +111,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
                 lookups.admits(
                     transfer, now: executor.engineLoop.systemNow, hasConnection: hasConnection(multi, for: transfer))
             else { continue }
-            if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
+            if mustLook { unsafe multi.sockets.endUnclean(with: poller, besides: wire.openCount) }
             mustLook = false
             if let failure = multi.add(transfer) {
                 fail(transfer, failure)

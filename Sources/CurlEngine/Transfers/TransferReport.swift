@@ -52,7 +52,9 @@ extension TransferReport {
     init(onWire transfer: Transfer) {
         let wire = transfer.wire
         /// The microseconds from the start to a step, at least one; zero before the step.
-        func time(_ instant: UInt64) -> Int64 { instant == 0 ? 0 : max(1, Int64(instant - wire.start) / 1000) }
+        func time(_ instant: UInt64) -> Int64 {
+            instant == 0 ? 0 : max(1, Int64(instant - min(instant, wire.start)) / 1000)
+        }
         if !wire.isReused {
             nameLookup = time(wire.lookedUp)
             connect = time(wire.connected)

@@ -18,11 +18,16 @@ extension WireConnection {
         transfer.connection.localPort = port
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
-        let body: HTTP1OutgoingBody
+        var body: HTTP1OutgoingBody
         do throws(EngineFailure) {
             body = try table.encode(transfer.options)
         } catch {
             return table.end(transfer, error)
+        }
+        if case .bytes(let content) = transfer.options.body, !body.isComplete {
+            // A body in memory waits for no response of status 100.
+            unsafe table.request.append(contentsOf: content)
+            body.didSend(content.count)
         }
         outgoing = Outgoing()
         outgoing.body = body
@@ -121,8 +126,14 @@ extension WireConnection {
         unsafe table.request.removeAll(keepingCapacity: true)
         var body = outgoing.body
         defer { outgoing.body = body }
-        let isEnd = unsafe bytes.isEmpty || transfer.upload.isAtEnd
+        let (fits, isWhole) = (body?.didSend(bytes.count) ?? false, body?.isComplete ?? false)
+        // The end of a body whose length is known may be announced after its response has come.
+        let isEnd = unsafe bytes.isEmpty || transfer.upload.isAtEnd || isWhole
         do throws(EngineFailure) {
+            // The server would take the difference for a part of the next request, or the next request for a part of the body.
+            guard fits, !isEnd || isWhole || body?.framing == .chunked else {
+                throw EngineFailure(kind: .internalError, message: "the body has another length than the one announced")
+            }
             if unsafe !bytes.isEmpty {
                 unsafe body?.appendPrefix(of: bytes.count, to: &table.request)
                 if unsafe table.request.isEmpty, body?.framing != .chunked {
@@ -132,7 +143,6 @@ extension WireConnection {
                     unsafe table.request.append(contentsOf: bytes)
                     unsafe body?.appendSuffix(to: &table.request)
                 }
-                body?.didSend(bytes.count)
             }
             if isEnd {
                 try unsafe body?.appendEnd(trailers: transfer.sending.trailers, to: &table.request)

@@ -12,9 +12,8 @@ extension WireTable {
             return connection.send(transfer)
         }
         guard transfer.options.mayConnect else {
-            return end(
-                transfer,
-                EngineFailure(kind: transfer.wire.needsConnection ? .replayRefused : .connectLimit, message: ""))
+            let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
+            return end(transfer, EngineFailure(kind: mayHaveBeenSent ? .replayRefused : .connectLimit, message: ""))
         }
         guard engine.lookups.admits(transfer, now: engine.executor.engineLoop.systemNow, hasConnection: false) else {
             return
@@ -146,8 +145,9 @@ extension WireTable {
             return
         }
         race.end()
-        transfer.wire.race = nil
-        transfer.wire.start = 0
+        let needsConnection = transfer.wire.needsConnection
+        transfer.wire = WireProgress()
+        transfer.wire.needsConnection = needsConnection
         if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
             if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }

@@ -15,6 +15,8 @@ struct EngineRun: Sendable {
         private var hasSent = false
         /// The streamed body.
         var streamed = Data("streamed".utf8)
+        /// Whether the end of the streamed body is announced.
+        var endsBody = true
         /// The closure that is called once, when the connection is ready.
         private var whenConnected: (@Sendable () -> Void)?
         private let whenEnded: @Sendable (Outcome) -> Void
@@ -41,7 +43,7 @@ struct EngineRun: Sendable {
             guard !hasSent else { return }
             hasSent = true
             transfer?.send(streamed)
-            transfer?.finishSending()
+            if endsBody { transfer?.finishSending() }
         }
         func transferDidEnd(_ end: TransferEnd) {
             self.end = end
@@ -65,13 +67,16 @@ struct EngineRun: Sendable {
     /// - Parameters:
     ///   - whenConnected: Called once, on the engine thread, when the connection is ready.
     ///   - streamed: The streamed body; `nil` for a short one.
+    ///   - endsBody: Whether the end of the streamed body is announced.
     func perform(
-        _ options: TransferOptions, whenConnected: (@Sendable () -> Void)? = nil, sending streamed: Data? = nil
+        _ options: TransferOptions, whenConnected: (@Sendable () -> Void)? = nil, sending streamed: Data? = nil,
+        endsBody: Bool = true
     ) async -> Outcome {
         await withContinuation { continuation in
             let outcome = Outcome(
                 whenConnected: whenConnected, whenEnded: { continuation.resume(returning: $0) })
             if let streamed { outcome.streamed = streamed }
+            outcome.endsBody = endsBody
             executor.submit { start(options, outcome) }
         }
     }

@@ -118,6 +118,35 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// A GET whose idle connection is dead, and which may make no other one, has reached its limit on connecting.
+    @Test func aRequestThatMayNotConnectFailsAtItsLimit() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(Self.good)
+            _ = try connection.nextRequest()
+        }
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        _ = await run.perform(get)
+        let limited = TransferOptions(
+            url: get.url, method: "GET", version: .http1, mayBeReplayed: true, connectLimit: 0)
+        #expect(await run.perform(limited).end?.failure?.kind == .connectLimit)
+        await run.finish()
+    }
+
+    /// The steps of a transfer that starts again, without a descriptor, count from its second start.
+    @Test func measurementsCountFromTheLastStart() async throws {
+        let run = Self.run()
+        let get = try EngineRun.get("http://192.0.2.1/")
+        let report = await run.onEngine {
+            let transfer = run.engine.makeTransfer(get)
+            (transfer.wire.start, transfer.wire.lookedUp) = (2_000_000, 1_000_000)
+            return transfer.measurements
+        }
+        #expect(report.nameLookup == 1 && report.connect == 0)
+        await run.finish()
+    }
+
     @Test func bytesOnAnIdleConnectionCloseIt() async throws {
         let isWritten = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in
@@ -158,6 +187,43 @@ struct WireTransferTests {
         for _ in 1...2 { #expect(await run.perform(put).text == "good") }
         #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["streamed", "streamed"])
         #expect(server.acceptedCount == 1)
+        await run.finish()
+    }
+
+    /// A body of another length than the one announced would be read together with the next request.
+    @Test(arguments: [Int64(7), 9])
+    func aBodyOfAnotherLengthEndsTheConnection(_ length: Int64) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            _ = try connection.readToEnd()
+        }
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let put = TransferOptions(url: url, method: "PUT", body: .stream(length: length), version: .http1)
+        #expect(await run.perform(put).end?.failure?.kind == .internalError)
+        #expect(await run.onEngine { run.engine.openSocketCount } == 0)
+        await run.finish()
+    }
+
+    /// The source of a body whose length is known has announced no end when the response comes.
+    @Test func aBodyIsCompleteWithItsLastByte() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let put = TransferOptions(url: url, method: "PUT", body: .stream(length: 8), version: .http1)
+        for _ in 1...2 { #expect(await run.perform(put, endsBody: false).text == "good") }
+        #expect(server.acceptedCount == 1)
+        await run.finish()
+    }
+
+    @Test func aBodyInMemoryWaitsForNoPermission() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let lines = HeaderLines(line: "Expect: 100-continue")
+        let put = TransferOptions(
+            url: url, method: "PUT", headerLines: lines, body: .bytes(Array("body".utf8)), version: .http1)
+        #expect(await run.perform(put).text == "good")
         await run.finish()
     }
 
