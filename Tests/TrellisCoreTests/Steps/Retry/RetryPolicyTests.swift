@@ -154,6 +154,7 @@ struct RetryPolicyTests {
             (1e300, .milliseconds(500), .seconds(30), .seconds(30)),
             (2, .seconds(-5), .seconds(30), .zero), (2, .seconds(5), .seconds(-30), .zero),
             (2, .seconds(Int64.max), .seconds(30), .seconds(30)), (2, .seconds(100), .seconds(30), .seconds(30)),
+            (1e6, Duration(attoseconds: 1 << 110), Duration(attoseconds: 1 << 122), Duration(attoseconds: 1 << 122)),
         ] as [(Double, Duration, Duration, Duration)])
     func settingsWithoutSenseDoNoHarm(_ base: Double, _ scale: Duration, _ cap: Duration, _ delay: Duration) {
         var policy = RetryPolicy()
