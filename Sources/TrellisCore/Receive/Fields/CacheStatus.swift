@@ -27,8 +27,8 @@ public struct CacheStatus: Sendable, Hashable {
 
     /// The reason why the request was sent; `nil` if it was not.
     public var forwardReason: ForwardReason?
-    /// The status of the response to the request that was sent, if the response to the caller has another one: 304 for a stored response
-    /// that is still valid. `nil` in all other cases.
+    /// The status of the response to the request that was sent, if the caller gets a stored one instead: 304 for one that is still valid,
+    /// and the status of the server's failure for one that is stale. `nil` in all other cases.
     public var forwardStatus: HTTPResponse.Status? { forwardCode.map { HTTPResponse.Status(code: $0) } }
     /// The time for which the response stays fresh, in whole seconds; negative if it is stale. `nil` if it is not known.
     public var timeToLive: Duration? { secondsToLive.map { .seconds($0) } }
