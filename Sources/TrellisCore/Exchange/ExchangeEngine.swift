@@ -63,7 +63,7 @@ final class ExchangeEngine: Sendable {
 /// The record of the exchanges of one engine, called on the engine thread.
 protocol ExchangeRegistry: AnyObject, Sendable {
     /// Adds an exchange that requests its first slot. Returns `false` if the session accepts no more exchanges.
-    func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool
+    func add(_ exchange: ExchangeActor) -> Bool
     /// Removes an exchange that has ended.
     ///
     /// - Parameter wasAdded: Whether the exchange was added.

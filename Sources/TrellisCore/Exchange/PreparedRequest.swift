@@ -124,6 +124,46 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     }
 }
 
+/// What follows from the request for its exchange.
+extension PreparedRequest {
+    /// The facts about the request with which its exchange begins.
+    var facts: ExchangeState.Facts {
+        var facts: ExchangeState.Facts = []
+        if streamedBody != nil { facts.insert(.hasSource) }
+        if expectContinueTimeout != nil { facts.insert(.expectsContinue) }
+        return facts
+    }
+
+    /// Returns the error for a failure.
+    func error(for failure: TransportFailure) -> TrellisError {
+        var error = TrellisError(reason(for: failure))
+        error.isUntried = failure.reason == .timedOut(.connect) && limits.connect == 0
+        return error
+    }
+
+    /// Returns the error reason for a failure. That libcurl cannot send the body again is only a consequence: the reason is the loss of the
+    /// connection. The body may still be replayable for a retrier.
+    private func reason(for failure: TransportFailure) -> TrellisError.Reason {
+        guard failure.reason == .bodyFailed(.notReplayable) else { return failure.reason }
+        if streamedBody?.isReplayable != false { return .exchangeFailed(.connectionLost) }
+        return failure.loss ?? failure.reason
+    }
+}
+
 extension PreparedRequest: SentRequest {
     package var sentRequest: Request { request }
+}
+
+extension TrellisError.Phase {
+    /// Creates the phase of an error that ends an attempt with this progress; `nil` means that the attempt has not started.
+    init(_ progress: ExchangeState.Progress?) {
+        self =
+            switch progress {
+            case nil: .composing
+            case .parked, .queued: .queued
+            case .connecting: .connecting
+            case .sending: .sending
+            case .receiving: .receiving
+            }
+    }
 }

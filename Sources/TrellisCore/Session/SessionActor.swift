@@ -30,10 +30,10 @@ actor SessionActor: EngineActor {
 
     // MARK: Exchanges
 
-    /// Adds an exchange that requests its first slot. Returns `false` after the shutdown, unless the exchange belongs to a call in flight
-    /// and the session still drains.
-    func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool {
-        guard !isRefusing || isPartOfCall && !life.hasDrained else { return false }
+    /// Adds an exchange that requests its first slot. Returns `false` after the drain: until then, the calls in flight may still send what
+    /// they need.
+    func add(_ exchange: ExchangeActor) -> Bool {
+        guard !isRefusing || !life.hasDrained else { return false }
         entryCount += 1
         requestCount += 1
         return true

@@ -149,7 +149,7 @@ struct ExchangeConditionTests {
     }
 
     @Test(arguments: [
-        Facts.isPartOfCall, .isRegistered, .hasWaited, .isProbing, .isRoomPending, .isHeadJudged, .endsMeter,
+        Facts.isRegistered, .hasWaited, .isProbing, .isRoomPending, .isHeadJudged, .endsMeter,
     ])
     func aFactIsTrueUntilItIsForgotten(_ fact: Facts) {
         var state = ExchangeState()

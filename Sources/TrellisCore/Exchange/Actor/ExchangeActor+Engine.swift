@@ -96,7 +96,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
     private func register() -> Bool {
-        guard first.registry.add(self, isPartOfCall: state.has(.isPartOfCall)) else {
+        guard first.registry.add(self) else {
             cancel(TrellisError.sessionIsShutDown)
             return false
         }

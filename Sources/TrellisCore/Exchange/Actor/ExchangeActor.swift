@@ -40,7 +40,7 @@ actor ExchangeActor: EngineActor {
 
     init(
         _ prepared: PreparedRequest, engine: ExchangeEngine, prefersEngine: Bool, admission: ConnectionAdmission,
-        flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
+        flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil
     ) {
         self.prepared = prepared
         hasHistory = prepared.history != nil
@@ -51,7 +51,7 @@ actor ExchangeActor: EngineActor {
         self.prefersEngine = prefersEngine
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
-        state = ExchangeState(prepared.facts.union(isInFlight ? .isPartOfCall : []))
+        state = ExchangeState(prepared.facts)
     }
 
     // MARK: Calls from handles
@@ -78,8 +78,6 @@ actor ExchangeActor: EngineActor {
         if !state.isSuspended { handle(.resume) }
     }
 
-    /// Marks the request as part of a call in flight.
-    func joinCall() { state.note(.isPartOfCall) }
     func resume() { handle(.resume) }
     func suspend() { handle(.suspend) }
 

@@ -155,8 +155,6 @@ package struct ExchangeState: Hashable, Sendable {
         package static let hasSource = Facts(rawValue: 1 << 0)
         /// The body waits for the server's permission.
         package static let expectsContinue = Facts(rawValue: 1 << 1)
-        /// The request belongs to a call or a download in flight, and so may still be sent while the session drains.
-        package static let isPartOfCall = Facts(rawValue: 1 << 2)
 
         // The queue.
 

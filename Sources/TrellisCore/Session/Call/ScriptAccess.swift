@@ -63,7 +63,7 @@ struct ScriptAccess: ProxyScriptAccess {
         while true {
             let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
             do {
-                let (body, response) = try await session.makeExchange(prepared, isInFlight: true).collected()
+                let (body, response) = try await session.makeExchange(prepared).collected()
                 return (body, response)
             } catch let error as TrellisError {
                 guard let pending = error.pendingTrust else { throw error }

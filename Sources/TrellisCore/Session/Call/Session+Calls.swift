@@ -13,17 +13,6 @@ extension Session {
     func answer(
         _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
-        try await collected(make, conditions)
-    }
-
-    /// Sends a request and returns its body and its response: ``answer(_:_:)`` without what validators and serializers need.
-    func pair(_ make: @autoclosure () throws -> Request) async throws -> (Data, Response) {
-        try await collected(make, nil).pair
-    }
-
-    private func collected(
-        _ make: () throws -> Request, _ conditions: ReadingConditions?
-    ) async throws -> Answer {
         switch try send(make, .memory, for: conditions) {
         case .here(let pipeline):
             let answer = try await pipeline.performHere()
@@ -170,8 +159,7 @@ extension Session {
     ///
     /// - Parameter call: The call of the exchange, on whose engine it is created; if `nil`, the session chooses an engine.
     func makeExchange(
-        _ prepared: PreparedRequest, of call: RequestActor? = nil, readers: (any HeadValidator)? = nil,
-        isInFlight: Bool = false
+        _ prepared: PreparedRequest, of call: RequestActor? = nil, readers: (any HeadValidator)? = nil
     ) -> ExchangeActor {
         let engine = call?.engine ?? engines.engine(for: prepared.queue)
         let (site, admission) =
@@ -179,9 +167,7 @@ extension Session {
             ?? (engine.site, engines.admission)
         return ExchangeActor(
             prepared, engine: site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
-            admission: admission,
-            flow: flow(of: prepared.source), readers: readers,
-            isInFlight: isInFlight)
+            admission: admission, flow: flow(of: prepared.source), readers: readers)
     }
 
     /// Returns the response of an exchange whose body is still arriving.

@@ -12,9 +12,10 @@ extension Session {
         headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(
+        try await answer(
             request.asRequest().adjusted(
-                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
+                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+        ).pair
     }
 
     /// Sends a request and decodes its response.

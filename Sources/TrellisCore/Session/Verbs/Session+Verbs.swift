@@ -26,9 +26,10 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(
+        try await answer(
             request.asRequest().adjusted(
-                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+        ).pair
     }
 
     /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
@@ -78,9 +79,10 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(
+        try await answer(
             RequestWithBody(body: body, request: request).asRequest().adjusted(
-                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+        ).pair
     }
 
     /// Sends a request with bytes in memory as its body, and collects the response in memory.

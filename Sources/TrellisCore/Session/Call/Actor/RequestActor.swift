@@ -30,7 +30,8 @@ actor RequestActor: EngineActor {
     nonisolated let hasBegun = Atomic(false)
 
     private var state = RequestState.initialized
-    private var timer: EngineTimer?
+    /// The timer of the deadline, while the call has one that is set.
+    var timer: EngineTimer?
     /// The first waiting reader. Most requests have only one, and need no array.
     private var waiter: Waiter?
     /// The other waiting readers, in order of arrival.
@@ -194,14 +195,6 @@ actor RequestActor: EngineActor {
         return isRegistered && !state.isFinished
     }
 
-    /// Sets the timer for the deadline, unless the call has ended or has no deadline.
-    func setTimer() {
-        guard !state.isFinished, timer == nil, let end = call.deadline.end else { return }
-        let timer = EngineTimer(self)
-        self.timer = timer
-        executor.engineLoop.set(timer, at: end)
-    }
-
     // MARK: The end
 
     /// Claims the right to decide on the result. Returns `false` if the result is already decided.
@@ -252,17 +245,6 @@ actor RequestActor: EngineActor {
         }
     }
 
-    func deadlineIsOver() {
-        // The total limits of exchanges in progress end at the same moment, or ended just before.
-        var late: (any Error)?
-        if let exchange, !exchange.hasMoved, let failure = exchange.onEngineThread.failure,
-            isDeadline(failure, of: exchange)
-        {
-            late = failure
-        }
-        fail(late ?? overdue, .finish, isOverdue: true)
-    }
-
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {
         (others + (exchange.map { [$0] } ?? [])).filter { !$0.isEnded }
@@ -280,7 +262,6 @@ actor RequestActor: EngineActor {
             others.append(last)
         }
         self.exchange = exchange
-        exchange.perform { $0.joinCall() }
         measureBodies()
         if state == .suspended { exchange.perform { $0.suspend() } }
         return true
@@ -326,6 +307,72 @@ actor RequestActor: EngineActor {
     }
 }
 
-extension RequestActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
+/// The exchanges that the pipeline sends through the actor.
+extension RequestActor {
+    /// Sends an exchange and waits for its response with the complete body. The end of the call ends the exchange, and so does the
+    /// cancellation of the task, which may be one of several that a step has created.
+    nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                exchange.first.list.add(exchange)
+                submit { $0.send(exchange, collecting: reply) }
+            }
+        } onCancel: {
+            exchange.cancelWithTask()
+        }
+    }
+
+    /// Sends an exchange and waits for the head of its response.
+    nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                exchange.first.list.add(exchange)
+                submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
+            }
+        } onCancel: {
+            exchange.cancelWithTask()
+        }
+    }
+
+    func send(_ exchange: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
+        guard enlist(exchange) else {
+            exchange.first.list.remove(exchange)
+            return reply.resume(with: .failure(CancellationError()))
+        }
+        exchange.onEngineThread.begin(collecting: reply)
+    }
+
+    func send(_ exchange: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
+        guard enlist(exchange) else {
+            exchange.first.list.remove(exchange)
+            return reply.resume(with: .failure(CancellationError()))
+        }
+        exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox)
+    }
+}
+
+/// The responses of calls for memory, and calls that began without an actor.
+extension RequestActor {
+    /// Returns the response of a call for memory with its complete body.
+    @inline(never)
+    nonisolated func collected(_ response: StepResponse) async throws -> Answer {
+        Answer(response, try await response.wholeBody(), observer: call.observer)
+    }
+
+    /// Performs the call of a verb and returns its response with the complete body.
+    @inline(never)
+    nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
+        try await collected(run(conditions))
+    }
+
+    /// Performs the rest of a call that began without an actor, in a task that the deadline can cancel.
+    ///
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
+    @inline(never)
+    nonisolated func proceed(
+        _ conditions: ReadingConditions?, with work: @escaping @Sendable () async -> Result<StepResponse, any Error>
+    ) async throws -> StepResponse {
+        begin(with: conditions)
+        return try await performInTask(work)
+    }
 }

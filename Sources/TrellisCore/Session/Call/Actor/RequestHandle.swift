@@ -76,7 +76,7 @@ final class RequestHandle: Sendable {
     ///
     /// - Parameter conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
     func answer(_ conditions: ReadingConditions?) async throws -> Answer {
-        try await read { try await $0.collect(conditions) }
+        try await read { try await $0.collected($0.answer(conditions)) }
     }
 
     /// Waits for a result of the request.

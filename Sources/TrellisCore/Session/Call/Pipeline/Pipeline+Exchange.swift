@@ -96,6 +96,47 @@ extension Pipeline {
         return try await exchange(turn)
     }
 
+    /// Returns the response to a request from a cache of the user's.
+    ///
+    /// - Parameter asked: The request without the cookies of the session.
+    @inline(never)
+    private func exchangeWithOtherCache(_ request: Request, asked: Request) async throws -> StepResponse {
+        guard let cache = steps.cache else { return try await exchangeForCache(request) }
+        let next = NextStep(
+            origin: (call, attached),
+            responseOfCache: { request, cache in
+                try await self.exchange(try CacheTurn(self, cache, request, asked: asked))
+            },
+            { try await self.exchangeForCache($0) })
+        return try await cache.response(to: request, context: context, next: next).answering(last)
+    }
+
+    /// Returns the stored response to a request, if the storage has it in memory.
+    @inline(never)
+    private func answerAtOnce(_ turn: CacheTurn) throws -> StepResponse? {
+        guard let storage = attached.immediate.cache?.storage, let answer = turn.answerAtOnce(from: storage) else {
+            return nil
+        }
+        try call.checkCancellation()
+        // Otherwise the session knows the call.
+        if actor == nil, !isListed, session.life.isShutDown { throw TrellisError.sessionIsShutDown }
+        return recorded(answer, turn)
+    }
+
+    /// Returns the response to a request from the cache or from the server.
+    @inline(never)
+    private func exchange(_ turn: CacheTurn) async throws -> StepResponse { recorded(try await turn.run(), turn) }
+
+    private func recorded(_ answer: StepResponse, _ turn: CacheTurn) -> StepResponse {
+        if answer.sent === turn.lookup { last.note(turn.lookup) }
+        if let status = answer.response.cacheStatus {
+            turn.cache.record(status)
+            tell { .cacheUsed(status) }
+            call.exchangeObserver?.didUseCache(status, for: turn.request, context: context)
+        }
+        return answer
+    }
+
     /// Runs one exchange of the cache. The cookies of stored responses were stored when they were received.
     @inline(never)
     func exchangeForCache(_ request: Request) async throws -> StepResponse {
@@ -293,8 +334,7 @@ extension Pipeline {
             request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         let readers = mayCut ? readers : nil
         let exchange = session.makeExchange(
-            prepared, of: actor, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers,
-            isInFlight: actor == nil)
+            prepared, of: actor, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)
         last.note(prepared)
         return exchange
     }

@@ -76,14 +76,6 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// Whether the body may have a content coding.
-    var mayBeCoded: Bool {
-        switch fields {
-        case .complete(let headers): headers.contains(.contentEncoding)
-        case .received(let received): received.values.hasCodings
-        }
-    }
-
     /// The number of bytes that the fields take in memory, about.
     var size: Int {
         switch fields {

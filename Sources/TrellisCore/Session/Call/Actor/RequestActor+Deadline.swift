@@ -1,6 +1,31 @@
 import CurlEngine
 
-/// The end of a call with an error, before its response has come.
+/// The deadline of a call.
+extension RequestActor: EngineTimerTarget {
+    /// Sets the timer for the deadline, unless the call has ended or has no deadline.
+    func setTimer() {
+        guard !hasEnded, timer == nil, let end = call.deadline.end else { return }
+        let timer = EngineTimer(self)
+        self.timer = timer
+        executor.engineLoop.set(timer, at: end)
+    }
+
+    nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
+
+    /// Ends the call at its deadline, whatever it waits for.
+    func deadlineIsOver() {
+        // The total limits of exchanges in progress end at the same moment, or ended just before.
+        var late: (any Error)?
+        if let exchange, !exchange.hasMoved, let failure = exchange.onEngineThread.failure,
+            isDeadline(failure, of: exchange)
+        {
+            late = failure
+        }
+        fail(late ?? overdue, .finish, isOverdue: true)
+    }
+}
+
+/// The end of a call with an error, before its response has come: at its deadline, or because it is cancelled.
 extension RequestActor {
     /// The result of a call that waits until its exchanges on other engines have ended.
     struct Ending {

@@ -1,0 +1,413 @@
+import CurlEngine
+import FoundationEssentials
+
+// The way of an exchange to its server: an alternative service of the origin, the proxies of a rule with their addresses, and the scheme by
+// which a request authenticates to its proxy.
+
+// MARK: Alternative services
+
+/// The alternative service of an exchange, tried before the origin (RFC 7838).
+extension Pipeline {
+    /// Sends a request to an alternative service of its origin if there is one; otherwise, and if no connection to the service can be made,
+    /// to the origin.
+    @inline(never)
+    func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
+        // made.
+        if call.delivery != .connection, request.hasReplayableBody,
+            let service = session.alternative(for: request),
+            let url = try? session.preparation.url(of: request),
+            let generation = session.configuration.alternatives?.begin(service, of: url),
+            let answer = try await send(request, to: service, of: url, generation, permit)
+        {
+            return answer
+        }
+        try call.checkCancellation()
+        return try await sendToOrigin(request, permit)
+    }
+
+    /// Sends a request to an alternative service. Returns `nil` if the request is to be sent to the origin: nothing was sent, or the
+    /// service does not serve the origin.
+    @inline(never)
+    private func send(
+        _ request: Request, to service: AlternativeService, of url: WireURL, _ generation: Int,
+        _ permit: LimitPermit?
+    ) async throws -> StepResponse? {
+        tell { .alternativeSelected(service) }
+        do {
+            let answer = try await send(session.sending(request, to: service, call.delivery), permit)
+            guard answer.response.status == .misdirectedRequest else {
+                session.configuration.alternatives?.end(service, of: url, .worked, generation: generation)
+                return answer
+            }
+            didFail(service, of: url, generation, TrellisError(.validationFailed(.status(421))))
+            session.configuration.alternatives?.remove(service, of: url)
+            await answer.discard(context)
+            return nil
+        } catch let error as TrellisError where error.isTrustTimeout {
+            // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates. The
+            // next requests do not wait again.
+            didFail(service, of: url, generation, error)
+            return nil
+        } catch let error as TrellisError where error.isUntried {
+            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
+            return nil
+        } catch let error as TrellisError where error.isOfConnection {
+            didFail(service, of: url, generation, error)
+            if error.phase == .connecting { return nil }
+            throw error
+        } catch {
+            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
+            throw error
+        }
+    }
+
+    private func didFail(
+        _ service: AlternativeService, of url: WireURL, _ generation: Int, _ error: TrellisError
+    ) {
+        session.configuration.alternatives?.end(service, of: url, .failed, generation: generation)
+        tell { .alternativeFailed(service, because: error) }
+    }
+}
+
+extension TrellisError {
+    /// Whether the connection failed, and not the request.
+    fileprivate var isOfConnection: Bool {
+        switch reason {
+        case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),
+            .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect),
+            .exchangeFailed:
+            true
+        default: false
+        }
+    }
+}
+
+// MARK: Proxies
+
+/// The proxies of an exchange, tried in order, with the addresses of their names, and the addresses of a server that a SOCKS proxy is asked
+/// for.
+extension Pipeline {
+    /// Sends a request through the proxies that its rule names, until the connection to one of them works.
+    @inline(never)
+    func sendThroughProxies(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        let routes = session.preparation.routes
+        let url = try session.preparation.url(of: request)
+        var decision = try await decision(for: request, url)
+        let proxies = decision.proxies, start = call.clock.now()
+        var failed: [String] = []
+        while true {
+            let proxy = decision.proxies.first ?? .direct
+            let changes = routes.networkChanges
+            var areNamesKnown = false
+            do {
+                let routed = try await routed(request, to: url, through: routes.authenticating(proxy), decision)
+                areNamesKnown = true
+                let answer = try await sendToAddresses(routed, url, proxy, decision, permit)
+                routes.didWork(proxy, origin: URLOrigin(url))
+                return answer
+            } catch let error as TrellisError where error.isOfProxyConnection(request) {
+                // The name that was not found in time may be the server's.
+                let isOfProxy = error.isOfProxyAlone && (areNamesKnown || !error.isTimeout)
+                let origin = isOfProxy ? nil : URLOrigin(url)
+                routes.didFail(proxy, origin: origin, for: request, after: changes, now: call.clock.now())
+                // The source of a body may have been read while the connection was being made.
+                guard let next = decision.afterFailure, request.hasReplayableBody else {
+                    if decision.afterFailure == nil, proxies.contains(.direct) {
+                        routes.forgetFailures(of: proxies, origin: URLOrigin(url), since: start)
+                    }
+                    throw error.naming(failed)
+                }
+                failed.append(proxy.url)
+                try call.checkCancellation()
+                decision = next
+            } catch  where proxy == .direct && !failed.isEmpty {
+                // Nothing shows that a direct connection works where the proxies do not: the cause may be the own network.
+                if !((error as? TrellisError)?.mayHaveSentBytes ?? false) {
+                    routes.forgetFailures(of: proxies, origin: URLOrigin(url), since: start)
+                }
+                throw error
+            }
+        }
+    }
+
+    /// Returns a request that is sent through a proxy, with the addresses that the session's resolver has for it.
+    private func routed(
+        _ request: Request, to url: WireURL, through proxy: Proxy, _ decision: ProxyDecision
+    ) async throws -> Request {
+        let routes = session.preparation.routes
+        let known = try routes.knownAddresses(for: request, to: url, through: proxy, now: call.clock.now())
+        if let known { return request.through(proxy, decision: decision, addresses: known) }
+        let clock = call.clock
+        let found = try await result(of: .resolver(host: url.host), for: request) {
+            try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock) { kind in
+                self.tell { kind }
+            }
+        }
+        return request.through(proxy, decision: decision, addresses: found)
+    }
+
+    /// Sends a request through a proxy. A SOCKS proxy that looks up no names is asked for one address of the server after the other, until
+    /// it makes a connection. This is no retry: the server has received nothing until then.
+    ///
+    /// - Parameters:
+    ///   - routed: The request with its way through the proxy, and with the addresses that were looked up.
+    ///   - proxy: The proxy as the rule names it.
+    @inline(never)
+    private func sendToAddresses(
+        _ routed: Request, _ url: WireURL, _ proxy: Proxy, _ decision: ProxyDecision, _ permit: LimitPermit?
+    ) async throws -> StepResponse {
+        let routes = session.preparation.routes
+        var rest = try routes.addressesInTurn(of: routed, to: url, through: proxy)[...]
+        while let address = rest.popFirst() {
+            do {
+                let answer = try await send(routed.through(proxy, decision, to: address), permit)
+                routes.didReach(address, of: routed, to: url, through: proxy)
+                return answer
+            } catch let error as TrellisError where !rest.isEmpty && error.isOfAddress(routed) {
+                try call.checkCancellation()
+            }
+        }
+        return try await sendAuthenticated(routed, proxy, decision, permit)
+    }
+
+    /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
+    private func decision(for request: Request, _ url: WireURL) async throws -> ProxyDecision {
+        let routes = session.preparation.routes
+        let access = ScriptAccess(context: context, session: session)
+        switch routes.rule(for: request) {
+        case .selecting:
+            return try await result(of: .proxySelection, for: request) {
+                try await routes.decision(for: request, url, access)
+            }
+        // A script has limits of its own.
+        case .automatic: return try await noting(.script) { try await routes.decision(for: request, url, access) }
+        case .direct, .always, .environment: return try await routes.decision(for: request, url, access)
+        }
+    }
+}
+
+extension ProxyDecision {
+    private static let afterFailure = "the one before has failed"
+
+    /// The decision about the other proxies, after the connection to the first one has failed; `nil` if there are no others.
+    fileprivate var afterFailure: ProxyDecision? {
+        guard proxies.count > 1 else { return nil }
+        let reason = reason.hasByteSuffix(Self.afterFailure) ? reason : "\(reason); \(Self.afterFailure)"
+        return ProxyDecision(proxies: Array(proxies.dropFirst()), reason: reason)
+    }
+}
+
+extension TrellisError {
+    /// Returns the error of the last proxy with the names of the proxies that had failed before.
+    fileprivate func naming(_ failed: [String]) -> TrellisError {
+        guard !failed.isEmpty else { return self }
+        var error = self
+        let others = "before that, \(failed.joined(separator: ", ")) had failed"
+        error.detail = detail.map { "\($0); \(others)" } ?? others
+        return error
+    }
+
+    /// Returns whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
+    fileprivate func isOfProxyConnection(_ request: Request) -> Bool {
+        guard !isTrustTimeout, !isUntried else { return false }
+        // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
+        guard [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated else { return false }
+        return switch reason {
+        case .proxyFailed(.nameResolution), .proxyFailed(.unreachable), .proxyFailed(.noTunnel): true
+        case .connectionFailed, .timedOut(.connect): true
+        default: false
+        }
+    }
+
+    /// Whether the failure has nothing to do with the server. A proxy to which there is a connection may wait for a server that
+    /// does not answer, and the name of a server that is looked up here is not the proxy's.
+    fileprivate var isOfProxyAlone: Bool {
+        switch reason {
+        case .connectionFailed(.nameResolution), .proxyFailed(.noTunnel): false
+        case .timedOut(.connect): metrics.peerAddress == nil && metrics.connect == .zero
+        default: true
+        }
+    }
+}
+
+extension Request {
+    /// Returns a copy for whose server a SOCKS proxy is asked by one address.
+    fileprivate func through(_ proxy: Proxy, _ decision: ProxyDecision, to address: IPAddress) -> Request {
+        var addresses = extras?.extras.selected?.addresses ?? FoundAddresses()
+        addresses.choice = address
+        return through(proxy, decision: decision, addresses: addresses)
+    }
+}
+
+extension TrellisError {
+    /// Returns whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
+    /// another address, and the request may be sent there.
+    fileprivate func isOfAddress(_ request: Request) -> Bool {
+        guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }
+        // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
+        return [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated
+    }
+}
+
+// MARK: Proxy authentication
+
+/// The choice of the scheme by which a request authenticates to its proxy (``Proxy/Authentication/any``).
+extension Pipeline {
+    /// Sends a request through a proxy. If the proxy refuses Basic credentials, and may want Digest, the request is sent again with Digest;
+    /// the server has received nothing until then.
+    ///
+    /// A challenge to a request without a tunnel may also be that of a server or of a further proxy, passed on (RFC 9110, section 11.7.1).
+    /// It is the response if the proxy makes no tunnel.
+    ///
+    /// - Parameters:
+    ///   - routed: The request with its way through the proxy.
+    ///   - proxy: The proxy as the rule names it.
+    @inline(never)
+    func sendAuthenticated(
+        _ routed: Request, _ proxy: Proxy, _ decision: ProxyDecision, _ permit: LimitPermit?
+    ) async throws -> StepResponse {
+        guard let digest = proxy.withDigest else { return try await send(routed, permit) }
+        let routes = session.preparation.routes
+        var refusal: TrellisError?
+        var challenge: StepResponse?
+        do {
+            let answer = try await send(routed, permit)
+            guard answer.response.asksForProxyDigest, !routes.isTunnelled(routed), routed.mayBeSentThrough(digest)
+            else {
+                return answer
+            }
+            challenge = await answer.inMemory(context)
+        } catch let error as TrellisError where error.isOfProxyCredentials {
+            guard routed.mayBeSentThrough(digest) else {
+                // The proxy has changed its mind, or the credentials have changed.
+                routes.setWantsDigest(proxy, false)
+                throw error
+            }
+            refusal = error
+        }
+        try call.checkCancellation()
+        let addresses = routed.extras?.extras.selected?.addresses ?? FoundAddresses()
+        do {
+            let answer = try await send(routed.through(digest, decision: decision, addresses: addresses), permit)
+            routes.setWantsDigest(proxy, true)
+            return answer
+        } catch let error as TrellisError where error.isOfRefusedTunnel {
+            if let challenge { return challenge }
+            // The proxy wants other credentials, and not another scheme.
+            throw error.isOfProxyCredentials ? refusal ?? error : error
+        }
+    }
+}
+
+extension Request {
+    /// Returns whether a request that a proxy has refused may be sent through the same proxy with other credentials.
+    fileprivate func mayBeSentThrough(_ proxy: Proxy) -> Bool {
+        extras?.extras.selected?.proxy != proxy && body?.isReplayable ?? true
+    }
+}
+
+extension Response {
+    /// Whether the response is that of a proxy that asks for Digest authentication alone (RFC 9110, section 11.7.1).
+    fileprivate var asksForProxyDigest: Bool {
+        guard status.code == 407 else { return false }
+        let challenges = headers[values: .proxyAuthenticate].flatMap(AuthenticationChallenge.parse)
+        return challenges.contains { $0.isScheme("Digest") } && !challenges.contains { $0.isScheme("Basic") }
+    }
+}
+
+extension StepResponse {
+    /// The number of bytes of a challenge that are kept.
+    private static let memoryLimit = 64 << 10
+    /// The time in which these bytes have to arrive.
+    private static let memoryTimeout = Duration.seconds(1)
+
+    /// Returns the response with its whole body in memory, so that its connection is free for another request; `nil` if the body was cut
+    /// off, because it is long or slow.
+    fileprivate func inMemory(_ context: CallContext) async -> StepResponse? {
+        guard case .source(let token) = content else { return self }
+        defer { token.source.cancel(explicitly: false) }
+        return await withTaskGroup(of: StepResponse?.self) { group -> StepResponse? in
+            group.addTask { try? await readToEnd(token) }
+            group.addTask {
+                try? await context.pause(for: Self.memoryTimeout)
+                return nil
+            }
+            let first = await group.next()
+            group.cancelAll()
+            return first ?? nil
+        }
+    }
+
+    private func readToEnd(_ token: TransferToken) async throws -> StepResponse? {
+        var body = Data()
+        while let chunk = try await token.source.next() {
+            guard body.count + chunk.count <= Self.memoryLimit else { return nil }
+            body.append(chunk)
+        }
+        return replacing(try await token.source.finalResponse(), .data(body))
+    }
+}
+
+extension TrellisError {
+    /// Whether the proxy has made no tunnel, and has sent a response that says so.
+    fileprivate var isOfRefusedTunnel: Bool {
+        switch reason {
+        case .proxyFailed(.unauthorized), .proxyFailed(.refused): true
+        default: false
+        }
+    }
+
+    /// Whether the proxy has refused the credentials of a request for a tunnel.
+    fileprivate var isOfProxyCredentials: Bool {
+        guard case .proxyFailed(.unauthorized(_, _, hasCredentials: true)) = reason else { return false }
+        return true
+    }
+}
+
+// MARK: Functions of the session's owner
+
+/// The functions of the session's owner that a call asks before its request is sent: resolvers, evaluators, the choice of proxies.
+extension Pipeline {
+    /// Returns the result of a function, which runs in a task of its own, within the limit on connecting. The function is cancelled when
+    /// the time is over or the call ends, and is not waited for after that.
+    ///
+    /// - Throws: The error of the function; ``TrellisError`` of kind ``TrellisError/Kind/connectTimeout``; `CancellationError` in a
+    ///   cancelled task.
+    @inline(never)
+    func result<Value: Sendable>(
+        of function: CallFunction, for request: Request, _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await noting(function) {
+            let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
+            guard let limit else { return try await FunctionTask.value(of: work) }
+            return try await withThrowingTaskGroup(of: Value?.self) { group in
+                group.addTask { try await FunctionTask.value(of: work) }
+                group.addTask {
+                    try await self.context.pause(for: .nanoseconds(limit))
+                    return nil
+                }
+                defer { group.cancelAll() }
+                if let first = try await group.next(), let value = first { return value }
+                var error = TrellisError(.timedOut(.connect), phase: .connecting)
+                error.metrics.total = elapsed
+                error.detail = function.description
+                error.isTrustTimeout = function.isEvaluator
+                throw error
+            }
+        }
+    }
+
+    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
+    func noting<Value>(
+        _ function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
+    ) async throws -> Value {
+        let start = call.clock.now()
+        call.record.withLock { $0.wait = .function(function, since: start) }
+        defer { call.record.withLock { $0.wait = nil } }
+        return try await work()
+    }
+
+    /// The time since the call began.
+    var elapsed: Duration { .nanoseconds(Int64(clamping: call.clock.now().nanoseconds(since: call.deadline.start))) }
+}
