@@ -178,6 +178,8 @@ struct CallWithoutActorStagesTests {
         request = request.withAdapter(called.adapter(1))
         let call = outcome { [request] in "\(try await scripted.session.data(request).1.status.code)" }
         try await blocking.begun.opened()
+        // The actor of a call whose adapters may wait is listed by its engine's thread.
+        while await scripted.session.liveRequests.isEmpty, !Task.isCancelled { await Task.yield() }
         #expect(await scripted.session.liveRequests.map(\.url) == ["http://localhost/"])
         await scripted.session.cancelAllRequests()
         blocking.mayEnd.signal()

@@ -30,7 +30,8 @@ struct BlockedEngineTests {
         }
 
         func call(_ kind: Kind) -> Task<Outcome, Never> {
-            var request = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(500)))
+            var request = Request("http://localhost/").withTimeouts(
+                Timeouts(connect: .seconds(600), idle: .seconds(600), total: .seconds(500)))
             if kind == .adapted { request = request.withAdapter(Adapter { request, _ in request }) }
             if kind == .steps { request = request.withSteps { $0.network = [Passing()] } }
             return outcome { [request, session] in

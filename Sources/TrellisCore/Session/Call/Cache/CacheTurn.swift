@@ -204,11 +204,11 @@ struct CacheTurn {
 extension CacheTurn {
     /// Returns the stored response to the request; `nil` if there is none, if something else has to be done, or if the body is not in
     /// memory, is to be decoded, or is too large: then ``run()`` finds the response.
-    func answerAtOnce(from storage: any ImmediateCacheStorage) -> StepResponse? {
+    func answerAtOnce(from storage: MemoryCacheStorage) -> StepResponse? {
         guard let key, request.method == .get, request.body == nil, pipeline.call.delivery == .memory,
             lookup.mayBeAnswered
         else { return nil }
-        let entries = usable(storage.entriesAtOnce(for: key))
+        let entries = usable(storage.entries(for: key))
         guard !entries.isEmpty, case .use(let use) = lookup.decision(about: entries, at: cache.now),
             !use.isValidatedAfterwards, let bytes = entries[use.index].memoryBody
         else { return nil }
