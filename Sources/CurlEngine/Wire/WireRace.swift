@@ -62,12 +62,12 @@ final class WireRace: EngineTimerTarget {
     }
 
     private func begin(_ address: IPAddress) -> Bool {
-        transfer.reportConnection(to: "\(address.bracketed):\(port)")
         let source = transfer.options.route.source?.bytes ?? []
         guard source.isEmpty || source.count == address.bytes.count else {
             error = EADDRNOTAVAIL
             return false
         }
+        transfer.reportConnection(to: "\(address.bracketed):\(port)")
         var isSource = false
         let socket = unsafe address.bytes.withUnsafeBufferPointer { bytes in
             unsafe source.withUnsafeBufferPointer { source in

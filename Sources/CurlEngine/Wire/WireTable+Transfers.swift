@@ -51,13 +51,9 @@ extension WireTable {
     private func mayReuse(_ connection: WireConnection, in engine: CurlEngine) -> Bool {
         let now = engine.now
         if let expiry = connection.expiry, now >= expiry { return false }
-        if now.nanoseconds(since: connection.lastUse) >= Int64(max(engine.configuration.idleLifetimeSeconds, 1))
-            * 1_000_000_000
-        {
-            return false
-        }
+        if connection.lastUse.advanced(by: engine.idleLifetime) <= now { return false }
         let lifetime = engine.configuration.maximumLifetimeSeconds
-        if lifetime > 0, now.nanoseconds(since: connection.made) >= Int64(lifetime) * 1_000_000_000 { return false }
+        if lifetime > 0, connection.made.advanced(by: .seconds(lifetime)) <= now { return false }
         return ccurl_socket_is_quiet(connection.socket)
     }
 

@@ -38,6 +38,14 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    @Test func connectionsMayBeKeptForEver() async throws {
+        let server = try Self.server(Self.good)
+        let run = Self.run { ($0.idleLifetimeSeconds, $0.maximumLifetimeSeconds) = (.max, .max) }
+        for _ in 1...2 { #expect(await run.perform(try EngineRun.get(server.url("/"))).text == "good") }
+        #expect(server.acceptedCount == 1)
+        await run.finish()
+    }
+
     @Test func theMeasurementsAreThoseOfTheConnection() async throws {
         let server = try Self.server(Self.good)
         let run = Self.run()
