@@ -52,6 +52,10 @@ extension WireConnection {
     /// Receives bytes, as many as the socket has and one turn allows.
     private func receive(_ transfer: Transfer) {
         let engine = transfer.engine
+        // What comes on an idle connection is no response to a request of which nothing was sent.
+        if let failure = outgoing.failure, outgoing.sentCount == 0, transfer.wire.isReused {
+            return isLost(transfer, failure)
+        }
         guard let buffer = unsafe engine.wire.buffer else { return }
         let size = min(buffer.count, max(transfer.options.receiveBufferSize, 1))
         var room = buffer.count

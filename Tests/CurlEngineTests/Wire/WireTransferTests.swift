@@ -176,6 +176,30 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// The server gives up its idle connection after that was looked at, and before the request is sent.
+    @Test func aResponseToNoRequestIsNoneToTheNextOne() async throws {
+        let isTaken = LoopbackServer.Gate(), isReset = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(Self.good)
+            guard connection.ordinal == 1 else { return }
+            try connection.wait(for: isTaken)
+            try connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+            connection.waitUntilReceived()
+            connection.reset()
+            isReset.signal()
+        }
+        let run = Self.run()
+        _ = await run.perform(try EngineRun.get(server.url("/")))
+        let post = try EngineRun.post(server.url("/"), "once")
+        let outcome = await run.perform(post) {
+            isTaken.open()
+            isReset.wait()
+        }
+        #expect(outcome.head?.status == 200 && outcome.text == "good")
+        await run.finish()
+    }
+
     @Test func bytesAfterTheAnswerCloseTheConnection() async throws {
         let server = try Self.server(Self.good + "EXTRA")
         let run = Self.run()
