@@ -209,6 +209,7 @@ extension Session {
 
     /// Ends a call with its result, and sends its last events. A final response is a failure if its body was cut off at the limit on
     /// bodies.
+    @inline(never)
     func ended(
         _ call: Call, with result: Result<StepResponse, any Error>
     ) -> Result<StepResponse, any Error> {

@@ -250,7 +250,7 @@ extension Pipeline {
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange =
             if mustSign { try await makeSignedExchange(request, permit, sizes) } else {
-                try makeExchange(request, permit, sizes)
+                try makeExchange(of: request, permit: permit, sizes: sizes)
             }
         do {
             switch call.delivery {
@@ -309,18 +309,15 @@ extension Pipeline {
     ) async throws -> ExchangeActor {
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let signed = try await session.preparation.signed(asked, by: steps.signers, in: context, sizes: sizes)
-        return try makeExchange(sending: signed, permit, sizes)
+        return try makeExchange(of: signed, permit: permit, sizes: sizes, hasKey: true)
     }
 
+    /// - Parameter hasKey: Whether the request has its key for this connection, so that no other one is chosen.
     @inline(never)
-    private func makeExchange(_ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
-        let asked = call.delivery == .connection ? request.withKeyOfConnection : request
-        return try makeExchange(sending: asked, permit, sizes)
-    }
-
     private func makeExchange(
-        sending request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?
+        of request: Request, permit: LimitPermit?, sizes: FileSizes?, hasKey: Bool = false
     ) throws -> ExchangeActor {
+        let request = call.delivery == .connection && !hasKey ? request.withKeyOfConnection : request
         if actor == nil { try enter() }
         let deadline = call.deadline
         let mayCut = call.delivery == .memory && !attached.mayReplaceResponses

@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 
 /// The decision whether a further attempt is made.
 extension Pipeline {
@@ -34,25 +35,23 @@ extension Pipeline {
         return end
     }
 
-    /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
-    func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {
-        if steps.retriers.isEmpty { return nil }
-        return try await decision(on: end, of: restart(of: request))
-    }
-
     /// Returns the request with which the next attempt begins. Adapters change it again, unless a redirect has left their origin.
     private func restart(of request: Request) -> Request {
         guard let hop = context.hop else { return request }
         return context.hasLeftOrigin ? hop.adapted : hop.asked
     }
 
+    /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
+    ///
+    /// - Parameter request: The request of the call.
     @inline(never)
     func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
-        guard var failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated else { return nil }
-        // An adapter that has set a body which can be read once may set the same one again.
-        failed.hasReplayableBody = failed.hasReplayableBody && request.hasReplayableBody
-        guard let wait = try await wait(behind: failed)
+        guard !steps.retriers.isEmpty, var failed = failedAttempt(end),
+            !end.isAnswered || failed.request.mayBeRepeated
         else { return nil }
+        // An adapter that has set a body which can be read once may set the same one again.
+        failed.hasReplayableBody = failed.hasReplayableBody && restart(of: request).hasReplayableBody
+        guard let wait = try await wait(after: failed) else { return nil }
         call.tellValidations()
         tell { .retrying(after: wait, because: end.result.failure) }
         call.exchangeObserver?.willRetry(failed, after: wait, context: context)
@@ -74,7 +73,7 @@ extension Pipeline {
     }
 
     /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier asks for one.
-    func wait(behind failed: FailedAttempt) async throws -> Duration? {
+    private func wait(after failed: FailedAttempt) async throws -> Duration? {
         for retrier in steps.retriers {
             try call.checkCancellation()
             switch await retrier.retry(failed, context: context) {
@@ -88,11 +87,37 @@ extension Pipeline {
     }
 
     /// Returns the delay; `nil` if the deadline is earlier. Throws an error if the body cannot be sent again.
-    func mayRetry(_ failed: FailedAttempt, after delay: Duration) throws -> Duration? {
+    private func mayRetry(_ failed: FailedAttempt, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
         guard failed.hasReplayableBody else { throw failed.isNotReplayable }
         return delay
     }
+}
+
+/// The body of a response whose first chunk has been received.
+private final class BegunBodySource: WrappingSource {
+    private let first: Locked<Data?>
+    let token: TransferToken
+
+    init(_ first: Data, _ token: TransferToken) {
+        self.first = Locked(first)
+        self.token = token
+    }
+
+    func next() async throws -> Data? {
+        let chunk = first.withLock { first in
+            defer { first = nil }
+            return first
+        }
+        if let chunk { return chunk }
+        return try await token.source.next()
+    }
+
+    func finalResponse() async throws -> Response { try await token.source.finalResponse() }
+
+    /// Ends the transfer. The first chunk stays, as the bytes do that the transfer has stored: without it, a body that has ended would lack
+    /// its beginning.
+    func cancel(explicitly: Bool) { token.source.cancel(explicitly: explicitly) }
 }
 
 extension Result {

@@ -108,7 +108,7 @@ final class Pipeline: Sendable {
         defer { leave() }
         let end = await attempt(try beginHere())
         if isContinued(end) { return try await continued(after: end) }
-        return try finished(end)
+        return try session.ended(call, with: end.result).get()
     }
 
     /// The number of application steps that ran before this pipeline begins.
@@ -201,12 +201,6 @@ final class Pipeline: Sendable {
         return try await retried(at: asked, after: end)
     }
 
-    /// Ends a call without an actor.
-    @inline(never)
-    private func finished(_ end: AttemptEnd) throws -> StepResponse {
-        try session.ended(call, with: end.result).get()
-    }
-
     // MARK: Application steps
 
     /// Runs the application steps, each inside the one before it.
@@ -252,7 +246,7 @@ final class Pipeline: Sendable {
             if let known { end = known } else { end = await pipeline.nextAttempt(request, hedged) }
             pipeline = Pipeline(pipeline, end.context, last: end.last)
             end = await pipeline.validated(end)
-            guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
+            guard let wait = try await pipeline.decision(on: end, of: request) else { return try end.result.get() }
             known = nil
             if case .success(let answer) = end.result { await answer.discard(pipeline.context) }
             try await pipeline.context.pause(for: wait)
