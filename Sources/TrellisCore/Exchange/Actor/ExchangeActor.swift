@@ -1,6 +1,4 @@
 import CurlEngine
-import FoundationEssentials
-import HTTPTypes
 
 /// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.

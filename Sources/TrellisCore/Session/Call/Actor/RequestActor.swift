@@ -1,5 +1,4 @@
 import CurlEngine
-import FoundationEssentials
 import Synchronization
 
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor

@@ -1,5 +1,4 @@
 import CurlEngine
-import FoundationEssentials
 
 /// The stages around an exchange, outermost first: cookies, the cache, the limits, the observation, the way to the server, and the request
 /// on the wire. A stage whose answer does not wait is asked by a function of its own that does not wait, either.
