@@ -207,7 +207,7 @@ struct SocketTable {
         unused(to: origin) { self[$0].isIdleHTTP1 || self[$0].wanted.isEmpty } != nil
     }
 
-    /// Returns whether a connection to any origin is idle; `isUsed` is as in ``closeIdle(to:isUsed:)``.
+    /// Returns whether a connection to any origin is idle; `isUsed` is as in ``closeIdle(to:except:isUsed:)``.
     func hasIdle(isUsed: (_ origin: String, _ port: Int32) -> Bool) -> Bool {
         entries.indices.contains { entries[$0].isUnused && isIdle(Int32($0), isUsed) }
     }

@@ -1,7 +1,7 @@
 /// A call at an instant of an engine's clock, for an owner on any thread.
 ///
-/// Until the instant an alarm takes some 200 bytes, of which many thousands can wait; a task that waits (``EngineExecutor/delay(until:)``)
-/// takes two kilobytes.
+/// Until the instant an alarm takes some 200 bytes, so that many thousands can wait. A task that waits
+/// (``EngineExecutor/delay(until:of:)``) takes two kilobytes.
 package final class EngineAlarm: EngineTimerTarget, @unchecked Sendable {
     // Unchecked: the timer is only touched on the engine thread, and all other members are constants.
     private let executor: EngineExecutor
