@@ -138,7 +138,7 @@ int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int
 // Opens such a socket for TCP that does not block and sends each write at once, and begins to connect it with an address of 4 or 16 bytes in
 // network order. A `source` is an address of this machine from which the connection is made. Returns the socket, or a negative errno;
 // `is_source` is then whether the source is the reason.
-int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint16_t port, const uint8_t *_Nullable source,
+int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint32_t scope, uint16_t port, const uint8_t *_Nullable source,
                       size_t source_length, unsigned int sending_limit, bool *_Nonnull is_source);
 // Returns the error of a socket, and clears it; 0 if there is none.
 int ccurl_socket_error(int fd);

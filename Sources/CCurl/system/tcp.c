@@ -9,7 +9,8 @@
 #include "CCurl.h"
 
 // Fills a socket address. Returns its size; 0 for an address of another length.
-static socklen_t fill(struct sockaddr_storage *address, const uint8_t *bytes, size_t length, uint16_t port) {
+static socklen_t fill(struct sockaddr_storage *address, const uint8_t *bytes, size_t length, uint32_t scope,
+                      uint16_t port) {
   memset(address, 0, sizeof(*address));
   if (length == 4) {
     struct sockaddr_in *ipv4 = (struct sockaddr_in *)address;
@@ -22,15 +23,16 @@ static socklen_t fill(struct sockaddr_storage *address, const uint8_t *bytes, si
   struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)address;
   ipv6->sin6_family = AF_INET6;
   ipv6->sin6_port = htons(port);
+  ipv6->sin6_scope_id = scope;
   memcpy(&ipv6->sin6_addr, bytes, 16);
   return sizeof(*ipv6);
 }
 
-int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint16_t port, const uint8_t *source, size_t source_length,
-                      unsigned int sending_limit, bool *is_source) {
+int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint32_t scope, uint16_t port, const uint8_t *source,
+                      size_t source_length, unsigned int sending_limit, bool *is_source) {
   struct sockaddr_storage address, local;
   *is_source = false;
-  socklen_t size = fill(&address, bytes, length, port);
+  socklen_t size = fill(&address, bytes, length, scope, port);
   if (size == 0) return -EAFNOSUPPORT;
   struct curl_sockaddr kind = {
       .family = address.ss_family, .socktype = SOCK_STREAM | SOCK_NONBLOCK, .protocol = IPPROTO_TCP};
@@ -39,7 +41,7 @@ int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint16_t port, const 
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (source_length > 0) {
-    socklen_t local_size = fill(&local, source, source_length, 0);
+    socklen_t local_size = fill(&local, source, source_length, 0, 0);
     *is_source = bind(fd, (struct sockaddr *)&local, local_size) != 0;
   }
   if (!*is_source && (connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS)) return fd;

@@ -5,6 +5,8 @@ private import Glibc
 package struct IPAddress: Hashable, Sendable {
     /// The bytes in network order: four of an IPv4 address, sixteen of an IPv6 address.
     package let bytes: [UInt8]
+    /// The number of the network interface to which a link-local address belongs (RFC 4007, section 6), if it is known; otherwise zero.
+    var scope: UInt32 = 0
 
     /// Whether the address is an IPv6 address.
     package var isIPv6: Bool { bytes.count == 16 }

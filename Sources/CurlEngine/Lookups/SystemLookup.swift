@@ -10,9 +10,11 @@ package enum SystemLookup {
 
     /// Returns the addresses of a name in the system's order, without duplicates.
     ///
-    /// - Parameter family: The versions of IP that are looked up.
+    /// - Parameters:
+    ///   - family: The versions of IP that are looked up.
+    ///   - keepsScopes: Whether link-local addresses of an interface are among the result. A route cannot have their scope.
     package static func addresses(
-        of name: String, family: TransferRoute.Family = .any
+        of name: String, family: TransferRoute.Family = .any, keepsScopes: Bool = false
     ) -> Result<[IPAddress], Failure> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -32,7 +34,11 @@ package enum SystemLookup {
         var addresses: [IPAddress] = []
         var next = unsafe list
         while let entry = unsafe next {
-            if let address = unsafe address(entry.pointee), !addresses.contains(address) { addresses.append(address) }
+            if let address = unsafe address(entry.pointee), keepsScopes || address.scope == 0,
+                !addresses.contains(address)
+            {
+                addresses.append(address)
+            }
             unsafe next = entry.pointee.ai_next
         }
         return .success(addresses)
@@ -43,7 +49,10 @@ package enum SystemLookup {
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = unsafe getnameinfo(name, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
         let literal = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        // A link-local address needs its zone, which a route cannot have.
-        return code == 0 && !literal.containsBytes("%") ? IPAddress(literal) : nil
+        guard code == 0, var address = IPAddress(literal) else { return nil }
+        if unsafe entry.ai_family == AF_INET6 {
+            address.scope = unsafe UnsafeRawPointer(name).loadUnaligned(as: sockaddr_in6.self).sin6_scope_id
+        }
+        return address
     }
 }

@@ -153,7 +153,10 @@ extension WireConnection {
             guard case .end(let trailers) = try unsafe decoder.connectionEnded() else { return }
             table.end(transfer, nil, trailers: trailers)
         } catch {
-            table.end(transfer, error)
+            // A head that is cut is a connection that was lost, as libcurl has it.
+            let isCutHead = unsafe !decoder.hasFinalHead
+            let text = "the server closed the connection inside the head of its response"
+            table.end(transfer, isCutHead ? EngineFailure(CURLE_RECV_ERROR, detail: text) : error)
         }
     }
 

@@ -73,7 +73,7 @@ final class WireRace: EngineTimerTarget {
             unsafe source.withUnsafeBufferPointer { source in
                 guard let start = bytes.baseAddress else { return -EAFNOSUPPORT }
                 return unsafe ccurl_tcp_connect(
-                    start, bytes.count, port, source.baseAddress, source.count,
+                    start, bytes.count, address.scope, port, source.baseAddress, source.count,
                     engine.configuration.sendingLimitMilliseconds, &isSource)
             }
         }

@@ -65,7 +65,8 @@ extension WireTable {
         lookingUp.insert(transfer)
         if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
         BlockingThreadPool.begin {
-            let result = SystemLookup.addresses(of: host, family: transfer.options.route.parts.family)
+            let result = SystemLookup.addresses(
+                of: host, family: transfer.options.route.parts.family, keepsScopes: true)
             engine.submit { engine.wire.didLookUp(host, result, for: transfer) }
         }
     }

@@ -15,7 +15,7 @@ struct IdleTimerTests {
     private let switching: SwitchRun
     private var run: EngineRun { switching.run }
 
-    init() { switching = SwitchRun(run: EngineRun(clock: clock.engineSide)) }
+    init() { switching = SwitchRun(run: EngineRun(.onLibcurl, clock: clock.engineSide)) }
 
     /// The state of an engine.
     private struct Facts: Equatable {

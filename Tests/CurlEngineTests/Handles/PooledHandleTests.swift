@@ -18,7 +18,7 @@ struct PooledHandleTests {
     @Test(arguments: [HeaderLines(), lines("x-own", "yes")])
     func theDefaultLinesComeBackAfterATransferWithLinesOfItsOwn(_ own: HeaderLines) async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
-        var configuration = EngineConfiguration()
+        var configuration = EngineConfiguration.onLibcurl
         configuration.defaultHeaderLines = Self.defaults
         let run = EngineRun(configuration)
         let url = try WireURL(parsing: server.url())
@@ -37,7 +37,7 @@ struct PooledHandleTests {
     @Test func everyTransferHasItsOwnLines() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let url = try WireURL(parsing: server.url())
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         let values: [String?] = ["1", "1", "2", nil, "2", "1"]
         for value in values {
             let lines = value.map { Self.lines("x-own", $0) }
@@ -52,7 +52,7 @@ struct PooledHandleTests {
     @Test(arguments: [(100, true), (5_000, false)])
     func longHeaderLinesAreReleasedAfterTheirTransfer(_ length: Int, _ areKept: Bool) async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         let value = String(repeating: "a", count: length)
         let options = TransferOptions(
             url: try WireURL(parsing: server.url()), method: "GET", headerLines: Self.lines("x-own", value))
@@ -86,7 +86,7 @@ struct PooledHandleTests {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
             }
         }
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         func get(_ path: String, _ lines: HeaderLines?) throws -> TransferOptions {
             TransferOptions(url: try WireURL(parsing: server.url(path)), method: "GET", headerLines: lines)
         }
@@ -104,7 +104,7 @@ struct PooledHandleTests {
         let server = try LoopbackServer { connection in
             while try connection.nextRequest() != nil { try connection.wait(for: LoopbackServer.Gate()) }
         }
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         let options = TransferOptions(
             url: try WireURL(parsing: server.url()), method: hasBody ? "PUT" : "GET",
             body: hasBody ? .bytes([1, 2]) : .none, mayBeReplayed: true)
@@ -117,7 +117,7 @@ struct PooledHandleTests {
     /// A handle keeps the peer of its last connection, which is reported only for transfers that have that peer.
     @Test func everyTransferReportsItsOwnPeer() async throws {
         let servers = try (0..<2).map { _ in try LoopbackServer.http { _ in .text("hello") } }
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         for server in [servers[0], servers[1], servers[1], servers[0]] {
             let report = try #require(await run.perform(EngineRun.get(server.url())).end?.report)
             #expect(report.peerAddress == "127.0.0.1")
@@ -149,7 +149,7 @@ struct PooledHandleTests {
             TransferOptions(
                 url: url, method: "POST", headerLines: Self.lines("x-own", "yes"), body: .stream(length: nil)),
         ]
-        var configuration = EngineConfiguration()
+        var configuration = EngineConfiguration.onLibcurl
         configuration.defaultHeaderLines = Self.defaults
         var wanted: [LoopbackServer.ReceivedRequest] = []
         for kind in kinds {
@@ -181,7 +181,7 @@ struct PooledHandleTests {
         }
         let closed = try LoopbackServer { _ in }
         closed.stop()
-        let run = EngineRun()
+        let run = EngineRun(.onLibcurl)
         #expect(await run.perform(try EngineRun.get(closed.url())).end?.failure?.kind == .connect)
         #expect(await run.perform(try EngineRun.get(server.url())).end?.failure?.kind == .malformedResponse)
         await run.finish()

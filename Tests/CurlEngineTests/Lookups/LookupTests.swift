@@ -13,7 +13,7 @@ struct LookupTests {
 
     @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
         await #expect(processExitsWith: .success) {
-            let world = try await World()
+            let world = try await World(speaksHTTP1: false)
             let options = try (0..<80).map { try world.getOverIPv4("h\($0 % 40)") }
             // The threads that have started other processes have the engine's name too.
             let others = ProcessFacts.threads(named: "trellis-engine").count

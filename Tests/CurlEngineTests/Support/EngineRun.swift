@@ -115,3 +115,12 @@ extension CurlEngine {
         return transfer
     }
 }
+
+extension EngineConfiguration {
+    /// A configuration for tests of libcurl's handles: libcurl performs all transfers.
+    static var onLibcurl: EngineConfiguration {
+        var configuration = EngineConfiguration()
+        configuration.speaksHTTP1 = false
+        return configuration
+    }
+}

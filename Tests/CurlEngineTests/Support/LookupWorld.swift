@@ -15,14 +15,15 @@ struct LookupWorld: Sendable {
     static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
     init(
-        engines: Int = 1,
+        engines: Int = 1, speaksHTTP1: Bool = true,
         _ serve: @escaping @Sendable (LoopbackServer.Connection) throws -> Void = { connection in
             while try connection.nextRequest() != nil { try connection.write(LookupWorld.hello) }
         }
     ) async throws {
         names = try NameServer()
         server = try LoopbackServer(script: serve)
-        let configuration = EngineConfiguration()
+        var configuration = EngineConfiguration()
+        configuration.speaksHTTP1 = speaksHTTP1
         self.configuration = configuration
         runs = (0..<engines).map { _ in EngineRun(configuration) }
         for run in runs {
