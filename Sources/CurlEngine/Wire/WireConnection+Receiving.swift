@@ -154,9 +154,9 @@ extension WireConnection {
             table.end(transfer, nil, trailers: trailers)
         } catch {
             // A head that is cut is a connection that was lost, as libcurl has it.
-            let isCutHead = unsafe !decoder.hasFinalHead
+            guard error.kind == .head(.cutShort) else { return table.end(transfer, error) }
             let text = "the server closed the connection inside the head of its response"
-            table.end(transfer, isCutHead ? EngineFailure(CURLE_RECV_ERROR, detail: text) : error)
+            table.end(transfer, EngineFailure(CURLE_RECV_ERROR, detail: text))
         }
     }
 

@@ -95,7 +95,7 @@ struct WireTransferTests {
     }
 
     @Test(arguments: [
-        ("", EngineFailure.Kind.emptyReply), ("HTTP/1.1 200 O", .head(.cutShort)),
+        ("", EngineFailure.Kind.emptyReply), ("HTTP/1.1 200 O", .receive),
         ("SSH-2.0\r\n", .head(.badStatusLine("SSH-2.0"))),
     ])
     func aConnectionWithoutAHeadFails(_ text: String, _ kind: EngineFailure.Kind) async throws {
