@@ -101,7 +101,7 @@ struct HTTP1ResponseDecoder: Sendable {
         switch place {
         case .statusLine, .fields:
             guard hasStarted else { throw fail(.emptyReply, "the server closed the connection without a response") }
-            throw fail(.head(.cutShort))
+            throw fail(.head(place == .statusLine ? reader.cutStatusLine : .cutShort))
         case .body where framing == .untilEnd || framing == .none: place = .ended
         case .body where framing != .chunked && rest == 0: place = .ended
         case .body, .trailers: throw fail(.bodyCutShort, "the server closed the connection")

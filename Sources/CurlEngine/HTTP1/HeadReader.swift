@@ -104,6 +104,12 @@ struct HeadReader: Sendable {
         }
     }
 
+    /// The failure of a status line whose end does not arrive, and whose beginning may be that of another protocol.
+    var cutStatusLine: HeadFailure {
+        if "HTTP/".utf8.starts(with: partial.prefix(5)) { return .cutShort }
+        return unsafe .badStatusLine(partial.span.withUnsafeBytes { unsafe $0.excerpt })
+    }
+
     // MARK: Lines
 
     /// Keeps the beginning of a line until its end arrives.

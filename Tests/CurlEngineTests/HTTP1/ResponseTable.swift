@@ -269,6 +269,7 @@ enum ResponseTable {
     /// Connections that end too early.
     static let cuts: [ResponseRow] = [
         .refused("", .emptyReply, "the server closed the connection without a response"),
+        .refused("FOOBAR", .head(.badStatusLine("FOOBAR"))),
         .refused("H", .head(.cutShort)), .refused("HTTP/1.1 20", .head(.cutShort)), .refused(ok, .head(.cutShort)),
         .refused(ok + "Content-Length: 0\r\n", .head(.cutShort)),
         .refused("HTTP/1.1 103 Soon\r\n\r\n", .head(.cutShort), after: ["103 Soon"]),
