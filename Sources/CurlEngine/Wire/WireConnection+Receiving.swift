@@ -62,11 +62,14 @@ extension WireConnection {
         while !isHeld(transfer) {
             let count = unsafe recv(socket, buffer.baseAddress, size, Self.flags)
             guard count > 0 else { return receivedNothing(count, for: transfer) }
-            transfer.activity.last = engine.now
             if transfer.wire.firstByte == 0 {
                 transfer.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
             }
+            // The bytes of a head's line that does not end do not count against the idle limit.
+            let headBytes = unsafe decoder.headBytes
+            if unsafe decoder.hasFinalHead { transfer.activity.last = engine.now }
             use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, for: transfer)
+            if unsafe decoder.headBytes != headBytes { transfer.activity.last = engine.now }
             room -= count
             // A full buffer means that there may be more.
             guard count == size, room > 0, transfer.wire.connection === self, !transfer.isCancelled else { return }

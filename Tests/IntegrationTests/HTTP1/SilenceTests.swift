@@ -85,7 +85,7 @@ struct SilenceTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// libcurl reports whole lines of a head, and so the bytes of a line that does not end do not count against the idle limit.
+    /// The bytes of a line of a head that does not end do not count against the idle limit.
     @Test func aLineOfAHeadThatDripsReachesTheIdleTimeout() async throws {
         let pieces = PacedPieces(Array(repeating: "x", count: 3))
         let server = try Misbehaviour(clock: clock) { connection, _ in
