@@ -119,9 +119,9 @@ struct CacheOrderTests {
         #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "2")
         storage.gate.open()
         #expect(try await old.value == "1")
-        // About one run in thirty waits for the other exchange, and sends the request.
-        await withKnownIssue("a request may wait for an exchange that was overtaken", isIntermittent: true) {
-            #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+        let last = try await world.get()
+        withKnownIssue("about one run in thirty does not find the stored response", isIntermittent: true) {
+            #expect(last == ["2", "trellis; hit; ttl=60"])
         }
     }
 
@@ -138,9 +138,9 @@ struct CacheOrderTests {
         #expect(try await world.get()[0] == "2")
         storage.gate.open()
         #expect(try await old.value == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
-        // About one run in thirty waits for the other exchange, and sends the request.
-        await withKnownIssue("a request may wait for an exchange that was overtaken", isIntermittent: true) {
-            #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+        let last = try await world.get()
+        withKnownIssue("about one run in thirty does not find the stored response", isIntermittent: true) {
+            #expect(last == ["2", "trellis; hit; ttl=60"])
         }
     }
 
