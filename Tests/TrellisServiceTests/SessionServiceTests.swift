@@ -56,6 +56,8 @@ struct SessionServiceTests {
         #expect(error?.mayHaveSentBytes == true)
         try await run.value
         #expect(world.service.health == .ended)
+        // The engine's thread cancels the attempt.
+        while world.transport.cancelledCount == 0, !Task.isCancelled { await Task.yield() }
         #expect(world.transport.cancelledCount == 1)
     }
 
