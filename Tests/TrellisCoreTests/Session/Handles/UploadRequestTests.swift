@@ -59,12 +59,11 @@ struct UploadRequestTests {
         #expect(upload.method == .post)
     }
 
-    @Test(.disabled("about one run in forty does not begin with a report of no bytes"))
-    func progressStartsOverWithTheNextAttempt() async throws {
+    /// An observer sees the latest number alone, and so may see no zero. Without the new start, the last number would be twice the body's.
+    @Test func progressStartsOverWithTheNextAttempt() async throws {
         let retrying = Scripted { $0.steps.retriers.append(Once()) }
         let upload = retrying.session.uploadRequest(Data(count: 100_000), to: "http://upload.example/")
         var progress = upload.uploadProgress.makeAsyncIterator()
-        #expect(await progress.next()?.completedBytes == 0)
         let answer = Task { try await upload.response(of: .data).status.code }
         let first = try await retrying.transport.nextAttempt()
         first.connect()
@@ -74,10 +73,6 @@ struct UploadRequestTests {
         #expect(latest == 100_000)
         first.fail(.exchangeFailed(.receive("gone")))
         let second = try await retrying.transport.nextAttempt()
-        // The end of the first attempt may be reported with the same number.
-        var restart = await progress.next()
-        while restart?.completedBytes == 100_000 { restart = await progress.next() }
-        #expect(restart?.completedBytes == 0)
         second.connect()
         try await second.wait { $0.contains(.finishSending) }
         #expect(second.sentBody.count == 100_000)
