@@ -24,7 +24,7 @@ package struct EngineConfiguration: Sendable {
     package var connectionObserver: (any ConnectionObserver)?
 
     /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire``).
-    package var speaksHTTP1 = false
+    package var speaksHTTP1 = true
 
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
