@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 import Synchronization
 
 /// The stages of a call, outermost first. Each function performs one stage and calls the next:
@@ -224,6 +225,8 @@ final class Pipeline: Sendable {
         .answering(last)
     }
 
+    // MARK: Retries and hedging
+
     /// Runs the first attempt, and further attempts if hedging or retriers ask for them.
     @inline(never)
     private func attempts(at request: Request) async throws -> StepResponse {
@@ -270,6 +273,98 @@ final class Pipeline: Sendable {
             await Pipeline(self, context, last: LastRequest(besideOthersOf: last)).attempt(request)
         }.run(context)
     }
+
+    /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused. Waits for the
+    /// first byte of a stream, if a policy wants that.
+    func validated(_ end: AttemptEnd) async -> AttemptEnd {
+        guard case .success(let answer) = end.result else { return end }
+        if call.delivery == .stream, attached.waitsForFirstByte { return await withFirstByte(end, of: answer) }
+        guard call.delivery == .memory, let body = answer.data,
+            let conditions = call.record.withLock({ $0.conditions.first })
+        else { return end }
+        let whole = Answer(
+            to: answer.sent, response: answer.response, body: body,
+            observer: call.observer.map { _ in ValidationRecorder(call) })
+        var (end, validated) = (end, answer)
+        validated.validationResult = await conditions.validationResult(of: whole)
+        end.result = .success(validated)
+        return end
+    }
+
+    /// Returns the end of an attempt whose response has the first chunk of its body; the failure before that chunk.
+    private func withFirstByte(_ end: AttemptEnd, of answer: StepResponse) async -> AttemptEnd {
+        guard case .source(let token) = answer.content, answer.response.status.kind == .successful else { return end }
+        var end = end
+        do {
+            if let chunk = try await token.source.next() {
+                let body = BegunBodySource(chunk, token)
+                end.result = .success(answer.replacing(answer.response, .source(TransferToken(body))))
+            }
+        } catch {
+            end.result = .failure(token.source.completed(error, reading: answer.response))
+        }
+        return end
+    }
+
+    /// Returns the request with which the next attempt begins. Adapters change it again, unless a redirect has left their origin.
+    private func restart(of request: Request) -> Request {
+        guard let hop = context.hop else { return request }
+        return context.hasLeftOrigin ? hop.adapted : hop.asked
+    }
+
+    /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
+    ///
+    /// - Parameter request: The request of the call.
+    @inline(never)
+    func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
+        guard !steps.retriers.isEmpty, var failed = failedAttempt(end),
+            !end.isAnswered || failed.request.mayBeRepeated
+        else { return nil }
+        // An adapter that has set a body which can be read once may set the same one again.
+        failed.hasReplayableBody = failed.hasReplayableBody && restart(of: request).hasReplayableBody
+        guard let wait = try await wait(after: failed) else { return nil }
+        call.tellValidations()
+        tell { .retrying(after: wait, because: end.result.failure) }
+        call.exchangeObserver?.willRetry(failed, after: wait, context: context)
+        return wait
+    }
+
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
+    private func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
+        switch end.result {
+        case .failure(let error): return FailedAttempt(request: end.last.value.sentRequest, error: error)
+        case .success(let answer):
+            let error = answer.validationResult?.error
+            guard error != nil || answer.response.status.code >= 400 else { return nil }
+            var failed = FailedAttempt(
+                request: answer.sent.sentRequest, response: answer.response, body: answer.data, error: error)
+            if answer.data == nil { failed.discard = { [context] in await answer.discard(context) } }
+            return failed
+        }
+    }
+
+    /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier asks for one.
+    private func wait(after failed: FailedAttempt) async throws -> Duration? {
+        for retrier in steps.retriers {
+            try call.checkCancellation()
+            switch await retrier.retry(failed, context: context) {
+            case .doNotRetry: continue
+            case .doNotRetryWithError(let error): throw error
+            case .retry: return try mayRetry(failed, after: .zero)
+            case .retryWithDelay(let delay): return try mayRetry(failed, after: max(delay, .zero))
+            }
+        }
+        return nil
+    }
+
+    /// Returns the delay; `nil` if the deadline is earlier. Throws an error if the body cannot be sent again.
+    private func mayRetry(_ failed: FailedAttempt, after delay: Duration) throws -> Duration? {
+        if let remaining = context.remainingTime, delay >= remaining { return nil }
+        guard failed.hasReplayableBody else { throw failed.isNotReplayable }
+        return delay
+    }
+
+    // MARK: Adapters
 
     /// Runs one attempt: the adapters, and then the hops.
     ///
@@ -324,6 +419,8 @@ final class Pipeline: Sendable {
     private func recordInBudgets(_ request: Request) {
         for budget in attached.budgets { budget.recordRequest(request, of: call) }
     }
+
+    // MARK: Redirects
 
     /// Sends a request, and follows the redirects that answer it.
     ///
@@ -397,6 +494,8 @@ final class Pipeline: Sendable {
         return (hop.adapted, Pipeline(self, context))
     }
 
+    // MARK: Network steps
+
     /// Runs one hop: the steps around it, and inside them the exchanges.
     @inline(__always)
     private func hop(_ request: Request) async throws -> StepResponse {
@@ -421,4 +520,534 @@ final class Pipeline: Sendable {
     private func upgradedExchange(_ request: Request) async throws -> StepResponse {
         try await exchange(session.upgraded(request, by: call))
     }
+
+    // MARK: The exchange
+
+    /// Runs one exchange with its cookies. If a network step sends two requests, such as Digest authentication, the second request
+    /// includes the cookies of the first response.
+    @inline(__always)
+    func exchange(_ request: Request) async throws -> StepResponse {
+        try check(request)
+        if usesCache { return try await exchangeThroughCache(request) }
+        return hasCookies ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
+    }
+
+    // Properties of their own keep copies of the steps out of the frames of waiting calls.
+    private var usesCache: Bool { steps.cache != nil && call.delivery != .connection }
+    private var hasCookies: Bool { steps.cookies != nil }
+    private var hasLimits: Bool { steps.hasLimits }
+
+    /// Throws the error of a call that has ended, and ``NeedsTask`` if the call has no actor and its request has to wait: for a disk, for
+    /// certificates, or for a decision about its way.
+    @inline(never)
+    private func check(_ request: Request) throws {
+        try call.checkCancellation()
+        // Otherwise the session has looked already.
+        let mayDiffer = !attached.adapters.isEmpty || session.configuration.secureHosts != nil || !isFirst
+        guard actor == nil, mayDiffer else { return }
+        guard !request.waitsForDisk, !session.preparation.mustWait(for: request, session.clock) else {
+            throw NeedsTask(rest: .hop(request))
+        }
+    }
+
+    // MARK: Cookies
+
+    @inline(never)
+    private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
+        let answer = try await exchangeWithinLimits(await addingCookies(to: request))
+        if !keepCookiesAtOnce(of: answer, to: request) { await keepCookies(of: answer, to: request) }
+        return answer
+    }
+
+    /// Returns a request with the cookies that the jar has for it.
+    @inline(__always)
+    func addingCookies(to request: Request) async -> Request {
+        if let request = addingCookiesAtOnce(to: request) { return request }
+        return await addingCookiesOfStorage(to: request)
+    }
+
+    @inline(never)
+    private func addingCookiesAtOnce(to request: Request) -> Request? {
+        attached.immediate.cookies?.addingCookies(to: request)
+    }
+
+    @inline(never)
+    private func addingCookiesOfStorage(to request: Request) async -> Request {
+        guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
+        let cookies = await jar.cookies(for: url)
+        tellFailure(of: jar)
+        return request.adding(cookies)
+    }
+
+    /// Stores the cookies of a response in the jar, if the jar does not wait. Returns whether it does not.
+    @inline(never)
+    private func keepCookiesAtOnce(of answer: StepResponse, to request: Request) -> Bool {
+        guard let jar = attached.immediate.cookies else { return false }
+        jar.keepCookies(of: answer.response, to: request)
+        return true
+    }
+
+    @inline(never)
+    private func keepCookies(of answer: StepResponse, to request: Request) async {
+        guard answer.response.headers.contains(.setCookie), let jar = steps.cookies,
+            let url = CookieURL(request.url)
+        else { return }
+        await jar.store(answer.response.head.texts(of: .setCookie), from: url)
+        tellFailure(of: jar)
+    }
+
+    /// Tells the observer that a file of cookies has failed, once for all requests until the file works again.
+    private func tellFailure(of jar: any CookieStorage) {
+        guard call.observer != nil, let failure = (jar as? CookieFile)?.takeNewFailure() else { return }
+        tell { .cookiesFailed(failure) }
+    }
+
+    // MARK: The cache
+
+    /// Returns the response to a request from a cache, of the framework's or of the user's.
+    @inline(never)
+    private func exchangeThroughCache(_ asked: Request) async throws -> StepResponse {
+        let request = hasCookies ? await addingCookies(to: asked) : asked
+        guard let cache = attached.httpCache else { return try await exchangeWithOtherCache(request, asked: asked) }
+        let turn = try CacheTurn(self, cache, request, asked: asked)
+        if let answer = try answerAtOnce(turn) { return answer }
+        if actor == nil { try enter() }
+        return try await exchange(turn)
+    }
+
+    /// Returns the response to a request from a cache of the user's.
+    ///
+    /// - Parameter asked: The request without the cookies of the session.
+    @inline(never)
+    private func exchangeWithOtherCache(_ request: Request, asked: Request) async throws -> StepResponse {
+        guard let cache = steps.cache else { return try await exchangeForCache(request) }
+        let next = NextStep(
+            origin: (call, attached),
+            responseOfCache: { request, cache in
+                try await self.exchange(try CacheTurn(self, cache, request, asked: asked))
+            },
+            { try await self.exchangeForCache($0) })
+        return try await cache.response(to: request, context: context, next: next).answering(last)
+    }
+
+    /// Returns the stored response to a request, if the storage has it in memory.
+    @inline(never)
+    private func answerAtOnce(_ turn: CacheTurn) throws -> StepResponse? {
+        guard let storage = attached.immediate.cache?.storage, let answer = turn.answerAtOnce(from: storage) else {
+            return nil
+        }
+        try call.checkCancellation()
+        // Otherwise the session knows the call.
+        if actor == nil, !isListed, session.life.isShutDown { throw TrellisError.sessionIsShutDown }
+        return recorded(answer, turn)
+    }
+
+    /// Returns the response to a request from the cache or from the server.
+    @inline(never)
+    private func exchange(_ turn: CacheTurn) async throws -> StepResponse { recorded(try await turn.run(), turn) }
+
+    private func recorded(_ answer: StepResponse, _ turn: CacheTurn) -> StepResponse {
+        if answer.sent === turn.lookup { last.note(turn.lookup) }
+        if let status = answer.response.cacheStatus {
+            turn.cache.record(status)
+            tell { .cacheUsed(status) }
+            call.exchangeObserver?.didUseCache(status, for: turn.request, context: context)
+        }
+        return answer
+    }
+
+    /// Runs one exchange of the cache. The cookies of stored responses were stored when they were received.
+    @inline(never)
+    func exchangeForCache(_ request: Request) async throws -> StepResponse {
+        let answer = try await exchangeWithinLimits(request)
+        if hasCookies, !keepCookiesAtOnce(of: answer, to: request) { await keepCookies(of: answer, to: request) }
+        return answer
+    }
+
+    // MARK: Limits
+
+    /// Runs one exchange when the limits of its host permit it.
+    @inline(__always)
+    private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
+        hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
+    }
+
+    @inline(never)
+    private func exchangeAtOnce(_ request: Request) async throws -> StepResponse {
+        try await exchangeOnRoute(request, nil)
+    }
+
+    @inline(never)
+    private func exchangeInTurn(_ request: Request) async throws -> StepResponse {
+        let permit: LimitPermit
+        if let known = try permitAtOnce(for: request) {
+            permit = known
+        } else {
+            permit = try await attached.permit(for: request, context)
+        }
+        do {
+            let answer = try await exchangeOnRoute(request, permit)
+            permit.end(with: answer.response.status, nil, context)
+            return answer
+        } catch {
+            permit.end(with: nil, error, context)
+            throw error
+        }
+    }
+
+    /// Returns the permit of a request that no rate limiter delays; `nil` if there are rate limiters.
+    @inline(never)
+    private func permitAtOnce(for request: Request) throws -> LimitPermit? {
+        guard steps.rateLimiters.isEmpty, let breaker = steps.circuitBreaker else { return nil }
+        return try LimitPermit(of: request, enteringCircuitOf: breaker, context)
+    }
+
+    // MARK: The observation and the way to the server
+
+    /// Runs one exchange on its route to the server.
+    @inline(__always)
+    private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, observer) }
+        return try await exchangeUnobserved(request, permit)
+    }
+
+    @inline(never)
+    private func exchangeObserved(
+        _ request: Request, _ permit: LimitPermit?, _ observer: any ExchangeObserver
+    ) async throws -> StepResponse {
+        let (request, observation) = observer.begin(request, context: context)
+        do {
+            let answer = try await exchangeUnobserved(request, permit)
+            if let observation { end(observation, with: answer) }
+            return answer
+        } catch {
+            observation?.end(with: error)
+            throw error
+        }
+    }
+
+    private func end(_ observation: any ExchangeObservation, with answer: StepResponse) {
+        observation.end(with: answer.response, isStreamed: answer.data == nil)
+        guard call.delivery == .stream, case .source(let token) = answer.content,
+            let source = token.source as? StreamSource
+        else { return }
+        let last = StreamObservation(observation)
+        source.exchange.submitDirectly { exchange in
+            exchange.whenEnded { last.observation.endBody(with: $0) }
+        }
+    }
+
+    @inline(__always)
+    private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.configuration.alternatives == nil
+            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
+    }
+
+    /// Sends a request to its origin, through the proxies of its rule.
+    @inline(__always)
+    func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.preparation.mustSelectRoute(for: request)
+            ? try await sendThroughProxies(request, permit) : try await send(request, permit)
+    }
+
+    // MARK: The request on the wire
+
+    /// Sends a request on the wire, and returns the response, with its body in memory or as a stream.
+    ///
+    /// - Parameter permit: The permit that the host's limits have given to the exchange; `nil` if the host has no limits.
+    @inline(__always)
+    func send(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.preparation.mayWaitForTrust
+            ? try await sendEvaluated(request, permit) : try await sendOnce(request, permit)
+    }
+
+    /// Sends a request as an exchange of its own.
+    @inline(never)
+    func sendOnce(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        if request.isForm { try await MIMETypes.load() }
+        if mayLoadTrust { try await loadTrust(for: request) }
+        let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
+        let exchange =
+            if mustSign { try await makeSignedExchange(request, permit, sizes) } else {
+                try makeExchange(of: request, permit: permit, sizes: sizes)
+            }
+        do {
+            switch call.delivery {
+            case .memory:
+                if let actor { return received(try await actor.collected(exchange), to: request, exchange) }
+                return received(try await exchange.collected(), to: request, exchange)
+            case .stream, .connection:
+                let answer = try await session.stream(exchange) { inbox in
+                    if let actor { return try await actor.head(exchange, inbox: inbox) }
+                    return try await exchange.head(inbox: inbox)
+                }
+                record(answer, to: request, exchange)
+                return answer
+            }
+        } catch {
+            throw failed(error, of: request, exchange)
+        }
+    }
+
+    @inline(never)
+    private func received(
+        _ collected: CollectedResponse, to request: Request, _ exchange: ExchangeActor
+    ) -> StepResponse {
+        let (body, response) = collected
+        let answer = StepResponse(response: response, content: .data(body), to: exchange.prepared)
+        record(answer, to: request, exchange)
+        return answer
+    }
+
+    /// Records the response to an exchange.
+    @inline(never)
+    private func record(_ answer: StepResponse, to request: Request, _ exchange: ExchangeActor) {
+        session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
+        call.note(request)
+        call.record(exchange.prepared, answer.response.metrics, attempt: context.attempt)
+    }
+
+    /// Records the failure of an exchange. Returns the error.
+    @inline(never)
+    private func failed(_ error: any Error, of request: Request, _ exchange: ExchangeActor) -> any Error {
+        if (error as? TrellisError)?.pendingTrust != nil { return error }
+        call.note(request, error)
+        // The end of the call has recorded what was on the wire. An exchange that came after it was not sent.
+        if error is CancellationError, call.isDecided { return error }
+        call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
+        return error
+    }
+
+    /// Whether the request is signed: signers sign for the origin of the call alone.
+    private var mustSign: Bool { !steps.signers.isEmpty && !context.hasLeftOrigin }
+
+    /// Makes the exchange of a request with the changes of its signers.
+    @inline(never)
+    private func makeSignedExchange(
+        _ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?
+    ) async throws -> ExchangeActor {
+        let asked = call.delivery == .connection ? request.withKeyOfConnection : request
+        let signed = try await session.preparation.signed(asked, by: steps.signers, in: context, sizes: sizes)
+        return try makeExchange(of: signed, permit: permit, sizes: sizes, hasKey: true)
+    }
+
+    /// - Parameter hasKey: Whether the request has its key for this connection, so that no other one is chosen.
+    @inline(never)
+    private func makeExchange(
+        of request: Request, permit: LimitPermit?, sizes: FileSizes?, hasKey: Bool = false
+    ) throws -> ExchangeActor {
+        let request = call.delivery == .connection && !hasKey ? request.withKeyOfConnection : request
+        if actor == nil { try enter() }
+        let deadline = call.deadline
+        let mayCut = call.delivery == .memory && !attached.mayReplaceResponses
+        let history = AttemptHistory(
+            earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
+            limit: deadline.limit, start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer,
+            hasRedirectHandler: steps.redirectHandler != nil, mayCutBodies: mayCut, starts: call.starts,
+            onStart: permit?.recordSending, mayBeRepeated: actor != nil || !steps.retriers.isEmpty,
+            listedCall: actor == nil ? call : nil)
+        let prepared = try session.preparation.prepare(
+            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
+        let readers = mayCut ? readers : nil
+        let exchange = session.makeExchange(
+            prepared, of: actor, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)
+        last.note(prepared)
+        return exchange
+    }
+
+    /// The readers of a response in memory.
+    private var readers: (any HeadValidator)? { if actor == nil { conditions } else { call.record } }
+
+    /// Returns the instant from which an exchange waits for its slot: not before code of the user's, which takes time, has returned.
+    private func waitStart(_ deadline: CallDeadline) -> EngineInstant {
+        actor == nil && isFirst && !attached.immediate.hasUserCode ? deadline.start : call.clock.now()
+    }
+
+    @inline(never)
+    func tell(_ kind: () -> RequestEvent.Kind) {
+        if let observer = call.observer { observer.tell(kind(), attempt: context.attempt) }
+    }
+
+    // MARK: Trust in the server
+
+    /// The number of times that evaluators are asked for one exchange. Each time, the server has shown other certificates.
+    private static var maximumEvaluations: Int { 8 }
+
+    /// Sends a request to a server whose evaluator may wait. An exchange that reaches a server with unknown certificates ends before any
+    /// byte of the request is sent. The evaluator is asked, and then the request is sent again: neither of the two
+    /// counts as an attempt.
+    @inline(never)
+    func sendEvaluated(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        var evaluations = 0
+        // The acceptance is that of a host, which the table keeps while it is held.
+        var asked: PendingServerTrust?
+        defer { withExtendedLifetime(asked) {} }
+        while true {
+            do {
+                return try await sendOnce(request, permit)
+            } catch let error as TrellisError {
+                guard let pending = error.pendingTrust else { throw error }
+                guard evaluations < Self.maximumEvaluations else {
+                    throw error.because(
+                        TrellisError(
+                            .serverTrust(
+                                .changingCertificates(host: pending.trust.host, evaluations: evaluations))))
+                }
+                evaluations += 1
+                asked = pending
+                try await evaluate(pending, for: request, after: error)
+            }
+        }
+    }
+
+    @inline(never)
+    private func evaluate(
+        _ pending: PendingServerTrust, for request: Request, after failure: TrellisError
+    ) async throws {
+        try call.checkCancellation()
+        tell { .evaluatingServerTrust(pending.trust) }
+        let clock = call.clock
+        do {
+            try await result(of: .evaluator(host: pending.trust.host), for: request) {
+                try await pending.evaluate(clock: clock)
+            }
+        } catch let error as TrellisError {
+            // An evaluator that ends with its task has not decided about the server.
+            try call.checkCancellation()
+            tell { .serverTrustEvaluated(pending.trust, error) }
+            var ended = failure.because(error)
+            ended.metrics.total = max(ended.metrics.total, elapsed)
+            throw ended
+        }
+        try call.checkCancellation()
+    }
+
+    /// Whether the exchange may have to wait for the files of certificates. A call without an actor has looked already.
+    var mayLoadTrust: Bool { actor != nil && session.preparation.mayLoadTrust }
+
+    /// Reads the certificates for a request, if they must be read.
+    @inline(never)
+    func loadTrust(for request: Request) async throws {
+        let preparation = session.preparation
+        let changes = try await noting(.trustFiles) {
+            try await preparation.loadTrust(for: request, now: call.clock.now()) { fileLimit(for: request) }
+        }
+        for change in changes {
+            tell { .trustFilesChanged(change.paths, change.error) }
+        }
+    }
+
+    /// Returns the limit on the first read of the files of certificates: that on connecting.
+    private func fileLimit(for request: Request) -> TrustFileLimit? {
+        let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
+        guard let limit else { return nil }
+        return TrustFileLimit(
+            wait: { try await self.context.pause(for: .nanoseconds(limit)) }, elapsed: { self.elapsed },
+            isZero: limit == 0)
+    }
+
+    // MARK: Functions of the session's owner
+
+    /// Returns the result of a function, which runs in a task of its own, within the limit on connecting. The function is cancelled when
+    /// the time is over or the call ends, and is not waited for after that.
+    ///
+    /// - Throws: The error of the function; ``TrellisError`` of kind ``TrellisError/Kind/connectTimeout``; `CancellationError` in a
+    ///   cancelled task.
+    @inline(never)
+    func result<Value: Sendable>(
+        of function: CallFunction, for request: Request, _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await noting(function) {
+            let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
+            guard let limit else { return try await FunctionTask.value(of: work) }
+            return try await withThrowingTaskGroup(of: Value?.self) { group in
+                group.addTask { try await FunctionTask.value(of: work) }
+                group.addTask {
+                    try await self.context.pause(for: .nanoseconds(limit))
+                    return nil
+                }
+                defer { group.cancelAll() }
+                if let first = try await group.next(), let value = first { return value }
+                var error = TrellisError(.timedOut(.connect), phase: .connecting)
+                error.metrics.total = elapsed
+                error.detail = function.description
+                error.isTrustTimeout = function.isEvaluator
+                throw error
+            }
+        }
+    }
+
+    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
+    func noting<Value>(
+        _ function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
+    ) async throws -> Value {
+        let start = call.clock.now()
+        call.record.withLock { $0.wait = .function(function, since: start) }
+        defer { call.record.withLock { $0.wait = nil } }
+        return try await work()
+    }
+
+    /// The time since the call began.
+    var elapsed: Duration { .nanoseconds(Int64(clamping: call.clock.now().nanoseconds(since: call.deadline.start))) }
+}
+
+/// The observation of a streamed response. An engine thread may have the last reference to it.
+private final class StreamObservation: Sendable {
+    let observation: any ExchangeObservation
+
+    init(_ observation: any ExchangeObservation) { self.observation = observation }
+
+    deinit { UserObjects.release([observation]) }
+}
+
+extension CallContext {
+    /// The `User-Agent` of requests that have none of their own; `nil` if the session sends none.
+    package var defaultUserAgent: String? {
+        guard let configuration = (call.sender as? Session)?.configuration else { return nil }
+        return configuration.defaultHeaders[.userAgent] ?? configuration.userAgent
+    }
+}
+
+extension TrellisError {
+    /// Returns the error of an exchange with the reason of another error.
+    fileprivate func because(_ other: TrellisError) -> TrellisError {
+        var error = TrellisError(
+            other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
+        error.url = url
+        error.detail = other.detail
+        error.isTrustTimeout = other.isTrustTimeout
+        error.isUntried = other.isUntried
+        error.followed = followed
+        return error
+    }
+}
+
+/// The body of a response whose first chunk has been received.
+private final class BegunBodySource: WrappingSource {
+    private let first: Locked<Data?>
+    let token: TransferToken
+
+    init(_ first: Data, _ token: TransferToken) {
+        self.first = Locked(first)
+        self.token = token
+    }
+
+    func next() async throws -> Data? {
+        let chunk = first.withLock { first in
+            defer { first = nil }
+            return first
+        }
+        if let chunk { return chunk }
+        return try await token.source.next()
+    }
+
+    func finalResponse() async throws -> Response { try await token.source.finalResponse() }
+
+    /// Ends the transfer. The first chunk stays, as the bytes do that the transfer has stored: without it, a body that has ended would lack
+    /// its beginning.
+    func cancel(explicitly: Bool) { token.source.cancel(explicitly: explicitly) }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }
