@@ -114,3 +114,17 @@ extension URLComponents: URLConvertible {
         return string
     }
 }
+
+/// A request with a body that a verb adds.
+struct RequestWithBody<Base: RequestConvertible>: RequestConvertible {
+    let body: RequestBody
+    let request: Base
+
+    func asRequest() throws -> Request {
+        var request = try request.asRequest()
+        request.body = body
+        request.isUpload = true
+        if request.method == .get { request.method = .post }
+        return request
+    }
+}

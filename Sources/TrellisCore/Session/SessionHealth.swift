@@ -24,12 +24,3 @@ extension SessionHealth: CustomStringConvertible {
         }
     }
 }
-
-extension Session {
-    /// The state of the session. No engine is asked, so that an engine that is stuck delays nothing. Counting the requests of a session
-    /// that drains takes a time in proportion to their number.
-    public var health: SessionHealth {
-        guard life.isShutDown else { return .running }
-        return life.hasEnded ? .ended : .draining(requests: liveCallIDs.count)
-    }
-}

@@ -1,4 +1,5 @@
 import CurlEngine
+import Synchronization
 
 /// The sizes of the files of a body, read on a thread that may block on a disk: the cooperative pool and the engine thread must not block.
 package struct FileSizes: Sendable {
@@ -36,6 +37,13 @@ package struct FileSizes: Sendable {
 extension Request {
     /// Whether the size of a file must be read from a disk before the body can be sent.
     var hasFiles: Bool { body?.source.hasFiles ?? false }
+
+    /// Whether the body is a form. The types of its parts are found in the system's tables, which only a thread that may block
+    /// reads.
+    var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
+
+    /// Whether the request is sent only after a disk was read, which may be slow.
+    var waitsForDisk: Bool { hasFiles || isForm && !MIMETypes.isLoaded.load(ordering: .relaxed) }
 }
 
 extension RequestBody.Source {

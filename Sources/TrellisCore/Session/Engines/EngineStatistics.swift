@@ -19,9 +19,3 @@ public struct EngineStatistics: Sendable, Hashable {
         wakeUpCountByEngines = meter.wakeUpByEngineCount
     }
 }
-
-extension Session {
-    /// The counters of the session's engines, in the order of their creation, even if they were not used: all engines of a fixed number,
-    /// or else those that were added, by load or by reading ``executors``. The counters can be read after the shutdown too.
-    public var engineStatistics: [EngineStatistics] { engines.all.map { EngineStatistics($0.site) } }
-}

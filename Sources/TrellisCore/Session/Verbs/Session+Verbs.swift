@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
+/// Verbs that send a request at once, in the caller's task. Any status is a response, not an error.
 extension Session {
     /// Sends a request and collects the response in memory.
     ///
@@ -189,58 +190,300 @@ extension Session {
         return try await handle(stream.response, stream.chunks)
     }
 
-    /// Returns a handle on a request that has not started yet. The request starts when its response or a value of its progress is asked
-    /// for, or with ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
+    /// Sends a form, streamed from its parts, and collects the response in memory.
+    ///
+    /// - Parameters:
+    ///   - form: The form.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
+    ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
+    public func upload(
+        multipart form: MultipartFormData, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a form that a closure builds, streamed from its parts, and collects the response in memory.
     ///
     /// ```swift
-    /// let user = try await session.request("https://api.example.com/users/7").validate().decode(User.self)
+    /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
+    ///     form.append("Ann", withName: "author")
+    ///     form.append(fileAt: "/tmp/rose.jpg", withName: "picture")
+    /// }
     /// ```
     ///
     /// - Parameters:
-    ///   - request: The request, or its URL.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
     ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
-    /// - Returns: The handle. An error of the request's conversion is thrown by its readers.
-    public func request(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+    ///   - build: Adds the parts to the form.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: As ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``; the error
+    ///   that `build` throws.
+    public func upload(
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
-        interceptor: (any RequestInterceptor)? = nil
-    ) -> DataRequest {
-        DataRequest(
-            Result {
-                try deferredRequest(
-                    request.asRequest().adjusted(
-                        query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
-            }, session: self)
+        interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
+    ) async throws -> (Data, Response) {
+        var form = MultipartFormData()
+        try build(&form)
+        return try await upload(
+            .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
+}
 
-    /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` or a value
-    /// of its ``StreamRequest/downloadProgress`` is asked for, or ``StreamRequest/resume()`` is called.
+/// Verbs that send a request and read the response as a value, or as a value with the head. They check status and content type first: see
+/// <doc:Responses>.
+extension Session {
+    /// Sends a request and decodes its response.
+    ///
+    /// ```swift
+    /// let user = try await session.decode(User.self, from: "https://api.example.com/users/1")
+    /// ```
     ///
     /// - Parameters:
-    ///   - request: The request, or its URL.
+    ///   - type: The type of the value. An ``EmptyResponse``, such as an optional, may be made of an empty body.
+    ///   - request: The request.
+    ///   - decoder: The decoder of the body; a `JSONDecoder` unless given.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
     ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
-    /// - Returns: The handle. An error of the request's conversion is thrown by its readers.
-    public func streamRequest(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+    /// - Returns: The value. For the head too, use
+    ///   ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    public func decode<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
-    ) -> StreamRequest {
-        StreamRequest(
-            RequestHandle(
-                Result {
-                    try deferredRequest(
-                        request.asRequest().adjusted(
-                            query: query, headers: headers, timeout: timeout, timeouts: timeouts,
-                            interceptor: interceptor), delivery: .stream)
-                }, session: self))
+    ) async throws -> Value {
+        try await read(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
+            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
+        ) { try await $0.value(of: $1) }
+    }
+
+    /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - request: The request.
+    ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
+    ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The value.
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> Value {
+        try await read(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
+            Reading(type, orError: errorType, decoder, validation: Validation())
+        ) { try await $0.value(of: $1) }
+    }
+
+    /// Sends a request and reads its response as text.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The text, empty if there is no body.
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    public func string(
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> String {
+        try await read(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
+            Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation())
+        ) { try await $0.value(of: $1) }
+    }
+
+    /// Sends a request, decodes its response, and returns the value with the request, the head and the bytes.
+    ///
+    /// ```swift
+    /// let page = try await session.response([User].self, from: "https://api.example.com/users")
+    /// print(page.value.count, page.headers["X-Total-Count"] ?? "?")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value. An ``EmptyResponse``, such as an optional, may be made of an empty body.
+    ///   - request: The request.
+    ///   - decoder: The decoder of the body; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The value, with the response's head, its body and its metrics.
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    public func response<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await read(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
+            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
+        ) { try await $0.dataResponse(of: $1) }
+    }
+
+    /// Sends a request, decodes its response, and returns the value with the head, or throws the body as the server's own error type if
+    /// the status is not accepted.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - request: The request.
+    ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
+    ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The value, with the response's head, its body and its metrics.
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await read(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
+            Reading(type, orError: errorType, decoder, validation: Validation())
+        ) { try await $0.dataResponse(of: $1) }
+    }
+
+    /// Returns the pages of a list, each decoded, whose responses link to the next one (`Link` with `rel="next"`, RFC 8288).
+    ///
+    /// ```swift
+    /// for try await users in session.pages(of: [User].self, from: "https://api.example.com/users") {
+    ///     print(users.count)
+    /// }
+    /// ```
+    ///
+    /// A page is requested when the loop asks for it; leaving the loop requests no further one. Every page has the method, the fields, the
+    /// limits and the steps of the first request, and its status and content type are checked.
+    ///
+    /// A link to another origin gets no credentials, as with a redirect. Fields such as `Authorization` and `Cookie`, default query items
+    /// and the additions of adapters are left out, there and on later pages.
+    ///
+    /// For the head of each page, use ``Response/links`` and
+    /// ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type of a page.
+    ///   - request: The request of the first page.
+    ///   - decoder: The decoder of the bodies; a `JSONDecoder` unless given.
+    ///   - maximumPages: The limit on the pages, as a guard against a server that never ends; 1,000 unless given. A further page is an
+    ///     error of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the call for each page, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits, for each page; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The pages. Each loop over the sequence begins with the first page.
+    public func pages<Value: Decodable & Sendable>(
+        of type: Value.Type, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        maximumPages: Int = 1_000, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> PageSequence<Value> {
+        PageSequence(
+            session: self,
+            first: Result {
+                try request.asRequest().adjusted(
+                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            },
+            maximumPages: maximumPages
+        ) { [self] in try await response(type, from: $0, decoder: decoder) }
+    }
+
+    /// Makes a value of each element, a number of elements at a time, and returns the values in the order of the elements.
+    ///
+    /// ```swift
+    /// let users = try await session.map(urls, concurrency: 8) { session, url in
+    ///     try await session.decode(User.self, from: url)
+    /// }
+    /// ```
+    ///
+    /// The elements are taken one after the other, each when an earlier one is done, so that a lazy sequence may be long. The first error
+    /// cancels the elements under way, and no other begins; to keep the values of the others, let `transform` return a `Result`. To limit
+    /// the requests of a whole session, set ``ConnectionLimits/requestsPerOrigin``.
+    ///
+    /// - Parameters:
+    ///   - elements: The elements, such as URLs or requests.
+    ///   - concurrency: The maximum number of elements at a time; 8 unless given. A value less than 1 is taken as 1.
+    ///   - transform: Makes a value of an element, in a child task.
+    /// - Returns: The values, in the order of the elements.
+    /// - Throws: The first error that `transform` throws; `CancellationError` in a cancelled task.
+    public func map<Elements: Sequence, Value: Sendable>(
+        _ elements: Elements, concurrency: Int = 8,
+        _ transform: @escaping @Sendable (_ session: Session, _ element: Elements.Element) async throws -> Value
+    ) async throws -> [Value] where Elements.Element: Sendable {
+        try await withThrowingTaskGroup(of: (index: Int, value: Value).self) { group in
+            var (remaining, count) = (elements.makeIterator(), 0)
+            var values: [Int: Value] = [:]
+
+            while count < max(concurrency, 1), let element = remaining.next() {
+                group.addTask { [count] in (count, try await transform(self, element)) }
+                count += 1
+            }
+            while let (index, value) = try await group.next() {
+                values[index] = value
+                guard let element = remaining.next() else { continue }
+                try Task.checkCancellation()
+                group.addTask { [count] in (count, try await transform(self, element)) }
+                count += 1
+            }
+            return (0..<count).compactMap { values[$0] }
+        }
+    }
+
+    /// Sends a request, and reads its response on the cooperative pool.
+    func read<Serializer, Value: Sendable>(
+        _ request: Request, _ reading: Reading<Serializer>,
+        with body: @escaping @Sendable (Reading<Serializer>, Answer) async throws -> Value
+    ) async throws -> Value {
+        try await readOnPool({ try await answer(request, reading.conditions) }) { try await body(reading, $0) }
     }
 }
 
@@ -276,5 +519,230 @@ extension Request {
         for field in headers { request.headers[values: field.name] = [] }
         for field in headers { request.headers.append(field) }
         return request
+    }
+}
+
+/// The verbs with their fields by text or as a list: `headers: ["X-Trace": "1"]`, see ``HeaderLiteral``. Everything else is as in the method
+/// of the same name that takes `HTTPFields`.
+extension Session {
+    /// Sends a request and collects the response in memory.
+    ///
+    /// - Throws: As ``data(_:query:headers:timeout:timeouts:interceptor:)-(_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func data(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await answer(
+            request.asRequest().adjusted(
+                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+        ).pair
+    }
+
+    /// Sends a request and decodes its response.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func decode<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> Value {
+        try await decode(
+            type, from: request, decoder: decoder, query: query, headers: headers.fields, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
+    ///
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    @_disfavoredOverload
+    public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> Value {
+        try await decode(
+            type, from: request, orError: errorType, decoder: decoder, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request, decodes its response, and returns the value with the head.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func response<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await response(
+            type, from: request, decoder: decoder, query: query, headers: headers.fields, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request, decodes its response, and returns the value with the head, or throws the body as the server's own error type if
+    /// the status is not accepted.
+    ///
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    @_disfavoredOverload
+    public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await response(
+            type, from: request, orError: errorType, decoder: decoder, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request and reads its response as text.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func string(
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> String {
+        try await string(
+            request, encoding: encoding, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request and waits until the head of the response has been received.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
+    @_disfavoredOverload
+    public func stream(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> StreamResponse {
+        try await open(
+            request.asRequest().adjusted(
+                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
+    }
+
+    /// Sends a request and passes the head and the body of its response to `handle`.
+    ///
+    /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
+    @_disfavoredOverload
+    public func withResponse<Value>(
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try await withResponse(
+            to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor, handle)
+    }
+
+    /// Returns the pages of a list, each decoded.
+    @_disfavoredOverload
+    public func pages<Value: Decodable & Sendable>(
+        of type: Value.Type, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        maximumPages: Int = 1_000, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> PageSequence<Value> {
+        pages(
+            of: type, from: request, decoder: decoder, maximumPages: maximumPages, query: query,
+            headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request with a body, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        _ body: RequestBody, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            body, to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request with bytes in memory as its body, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        _ data: Data, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            .data(data), to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request with a file as its body, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            .file(path), to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request with chunks from an asynchronous sequence as its body, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
+        try await upload(
+            .stream(chunks, length: length), to: request, query: query, headers: headers.fields, timeout: timeout,
+            timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request with a form as its body, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        multipart form: MultipartFormData, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            .multipart(form), to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a form that a closure builds, and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; the error that `build` throws; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
+    ) async throws -> (Data, Response) {
+        try await upload(
+            to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor, multipart: build)
     }
 }

@@ -1,51 +1,4 @@
-public import HTTPTypes
-
-extension Session {
-    /// Returns the pages of a list, each decoded, whose responses link to the next one (`Link` with `rel="next"`, RFC 8288).
-    ///
-    /// ```swift
-    /// for try await users in session.pages(of: [User].self, from: "https://api.example.com/users") {
-    ///     print(users.count)
-    /// }
-    /// ```
-    ///
-    /// A page is requested when the loop asks for it; leaving the loop requests no further one. Every page has the method, the fields, the
-    /// limits and the steps of the first request, and its status and content type are checked.
-    ///
-    /// A link to another origin gets no credentials, as with a redirect. Fields such as `Authorization` and `Cookie`, default query items
-    /// and the additions of adapters are left out, there and on later pages.
-    ///
-    /// For the head of each page, use ``Response/links`` and
-    /// ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.
-    ///
-    /// - Parameters:
-    ///   - type: The type of a page.
-    ///   - request: The request of the first page.
-    ///   - decoder: The decoder of the bodies; a `JSONDecoder` unless given.
-    ///   - maximumPages: The limit on the pages, as a guard against a server that never ends; 1,000 unless given. A further page is an
-    ///     error of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
-    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
-    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
-    ///   - timeout: The limit on the call for each page, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
-    ///   - timeouts: Time limits that replace the request's limits, for each page; none unless given.
-    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
-    /// - Returns: The pages. Each loop over the sequence begins with the first page.
-    public func pages<Value: Decodable & Sendable>(
-        of type: Value.Type, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        maximumPages: Int = 1_000, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
-        interceptor: (any RequestInterceptor)? = nil
-    ) -> PageSequence<Value> {
-        PageSequence(
-            session: self,
-            first: Result {
-                try request.asRequest().adjusted(
-                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
-            },
-            maximumPages: maximumPages
-        ) { [self] in try await response(type, from: $0, decoder: decoder) }
-    }
-}
+import HTTPTypes
 
 /// The pages of a list: see
 /// ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
@@ -53,10 +6,10 @@ public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Value
 
-    fileprivate let session: Session
-    fileprivate let first: Result<Request, any Error>
-    fileprivate let maximumPages: Int
-    fileprivate let read: @Sendable (Request) async throws -> DataResponse<Value>
+    let session: Session
+    let first: Result<Request, any Error>
+    let maximumPages: Int
+    let read: @Sendable (Request) async throws -> DataResponse<Value>
 
     /// Returns an iterator that begins with the first page.
     public func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
