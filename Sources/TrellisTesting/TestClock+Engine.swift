@@ -93,7 +93,7 @@ extension TestClock {
     /// Returns the state of the sessions if every call waits, and `nil` if one does not.
     private func rest() async -> Rest? {
         let sessions = followed.withLock { $0.liveSessions }
-        for session in sessions { await session.settleEngines() }
+        for session in sessions { await session.engines.settle() }
         let (calls, callCount) = followed.withLock { ($0.liveCalls, $0.count) }
         let state = state.value
         let sleepers = (
@@ -103,8 +103,8 @@ extension TestClock {
         var rest = Rest(calls: callCount, waits: state.version)
         for session in sessions {
             guard
-                let exchanges = session.exchangesIfQuiet(
-                    calls, sleepers: sleepers, isPeerAtWork: PeerWork.isUnderWay(of:))
+                let exchanges = session.engines.exchangesIfQuiet(
+                    of: session, calls, sleepers: sleepers, isPeerAtWork: PeerWork.isUnderWay(of:))
             else { return nil }
             rest.exchanges.formUnion(exchanges)
         }

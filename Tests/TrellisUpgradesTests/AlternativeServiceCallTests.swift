@@ -241,7 +241,7 @@ struct AlternativeServiceCallTests {
         var request = Request(url)
         request.timeouts = Timeouts(connect: connect, idle: .seconds(7))
         let service = AlternativeService(protocolID: "h3", host: "alt.example", port: 1)
-        let sent = session.sending(request, to: service, .memory)
+        let sent = session.upgrades.sending(request, to: service, .memory)
         let limits = session.preparation.limits(of: sent, delivery: .memory)
         #expect(limits.connect == expected)
         #expect(limits.idle == 7_000_000_000)

@@ -32,6 +32,4 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension Call: ListedCall {
-    var completeURL: String { (sender as? Session)?.completeURL(of: request) ?? request.url }
-}
+extension Call: ListedCall {}

@@ -15,12 +15,14 @@ public final class Session: Sendable {
 
     /// The configuration that the session was created with.
     public let configuration: SessionConfiguration
-    let engines: SessionEngines
+    package let engines: SessionEngines
     package let life = SessionLife()
     /// The validations of stored responses for which no caller waits.
     let validations = BackgroundValidations()
     /// The preparation that checks requests and completes them with the configuration's defaults.
     package let preparation: RequestPreparation
+    /// The changes of requests because of earlier responses of their hosts.
+    let upgrades: Upgrades
     package let clock: any EngineClock
     /// Whether the clock is not the system's.
     let hasOwnClock: Bool
@@ -72,10 +74,11 @@ public final class Session: Sendable {
         self.clock = clock
         hasOwnClock = !(clock is MonotonicClock)
         self.preparation = preparation
+        upgrades = Upgrades(configuration, preparation)
         var all = configuration.steps
         if let step = configuration.eventMonitors.bodyStep { all.network.append(step) }
         steps = AttachedSteps(all)
-        hasSteps = !all.isEmpty || all.redirectHandler != nil || configuration.hasUpgrades
+        hasSteps = !all.isEmpty || all.redirectHandler != nil || upgrades.exist
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
         // The load that adds an engine is measured in real time, which such a clock does not follow.
@@ -160,7 +163,7 @@ public final class Session: Sendable {
         await engines.shutDown()
         await validations.end(within: .seconds(2), on: clock)
         network?.end()
-        await configuration.saveUpgrades()
+        await upgrades.save()
         await hub.finish(within: .seconds(2))
         life.end()
     }
@@ -278,6 +281,24 @@ extension Session {
         }
     }
 
+    /// Sends a request that asks the server to switch protocols, on an HTTP/1.1 connection of its own, with all steps of the session and of
+    /// the request: adapters, authentication, redirects, retries, cookies, proxies, limits. The cache and alternative services are not
+    /// used.
+    ///
+    /// The limits of time apply to the handshake; they end with a response of status 101, and a limit in total is the default one unless
+    /// the request has its own.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without a body. The scheme `ws` stands for `http`, and `wss` for `https` (RFC 6455, section 3). Its fields
+    ///     `Upgrade` and `Connection` are replaced.
+    ///   - name: The name of the protocol for the field `Upgrade`.
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
+    package func switchProtocols(to name: String, _ request: Request) async throws -> ProtocolSwitch {
+        let start = clock.now()
+        let answer = try await makeRequest(request.asking(for: name), .connection, start: start).run()
+        return try await ProtocolSwitch(answer, timekeeper: timekeeper)
+    }
+
     /// The call of a verb.
     private enum Sending {
         /// The call waits for its exchanges alone, in the caller's task.
@@ -300,14 +321,14 @@ extension Session {
         }
         let limit = preparation.limits(of: request, delivery: delivery).total
         let call = makeCall(
-            request, delivery, with: steps, on: engines.first, start: start, limit: limit, hasNoEngine: true)
+            request, delivery, with: steps, on: engines.first, start: start, limit: limit, beganWithoutActor: true)
         return .here(Pipeline(call, steps, for: conditions, session: self))
     }
 
     /// Returns whether a call waits for nothing but its exchanges, so that it needs no task of its own.
     func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
         guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
-            !mustPrepareUpgrades
+            !upgrades.mustPrepare
         else { return false }
         // Code of the user's does not run on an engine thread.
         return !steps.immediate.hasUserCode || !CallingThread.isEngine
@@ -351,13 +372,13 @@ extension Session {
     /// Creates a call, and sends its first event.
     private func makeCall(
         _ request: Request, _ delivery: Delivery, with steps: AttachedSteps, on engine: SessionEngine,
-        start: EngineInstant?, limit: UInt64?, record: Locked<CallRecord>? = nil, hasNoEngine: Bool = false
+        start: EngineInstant?, limit: UInt64?, record: Locked<CallRecord>? = nil, beganWithoutActor: Bool = false
     ) -> Call {
         let id = Call.nextID()
         let call = Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
             sender: self, observer: observer(ofCall: id, request), exchangeObserver: steps.steps.exchangeObserver,
-            isHedged: steps.steps.hedging != nil, hasNoEngine: hasNoEngine, record: record)
+            isHedged: steps.steps.hedging != nil, beganWithoutActor: beganWithoutActor, record: record)
         call.observer?.tell(.created(request))
         return call
     }
@@ -396,7 +417,7 @@ extension Session {
     func makeRequest(continuing call: Call, _ steps: AttachedSteps, after end: AttemptEnd) -> RequestActor {
         let earlier = end.last.value is Call ? nil : end.context
         let engine = engines.engine(for: preparation.queue(of: call.request))
-        return RequestActor(call, session: self, engine: engine, steps: steps, after: earlier, isInFlight: true)
+        return RequestActor(call, session: self, engine: engine, steps: steps, after: earlier)
     }
 
     /// Creates an exchange that has not started.
@@ -412,70 +433,6 @@ extension Session {
         return ExchangeActor(
             prepared, engine: site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
             admission: admission, flow: flow(of: prepared.source), readers: readers)
-    }
-
-    /// Returns the response of an exchange whose body is still arriving.
-    ///
-    /// - Parameter head: Starts the exchange and waits for its head.
-    func stream(
-        _ exchange: ExchangeActor, _ head: (BodyInbox) async throws -> Response
-    ) async throws -> StepResponse {
-        let inbox = BodyInbox {
-            exchange.submitDirectly { $0.readerHasDrained() }
-        } whenAbandoned: {
-            exchange.cancelWithTask()
-        }
-        let response = try await head(inbox)
-        // The session stays alive as long as its streams.
-        let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
-        return StepResponse(response: response, content: .source(TransferToken(source)), to: exchange.prepared)
-    }
-}
-
-extension Session {
-    /// Returns the error of a call, completed with the traffic of the call before the failed exchange, and with the call's request if the
-    /// error has none.
-    func completed(_ error: any Error, of call: Call) -> any Error {
-        guard var error = error as? TrellisError else { return error }
-        if error.method == nil { error.method = call.request.method }
-        if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
-        error.wasThrown(by: call.id)
-        error.earlierTraffic = max(error.earlierTraffic, call.traffic)
-        return error
-    }
-
-    /// Returns the error for the callers of a call that ends with it, and sends the last events of the call.
-    func ended(_ call: Call, with error: any Error) -> any Error {
-        let error = completed(error, of: call)
-        call.tellEnd(.failure(error))
-        return error
-    }
-
-    /// Ends a call with its result, and sends its last events. A final response is a failure if its body was cut off at the limit on
-    /// bodies.
-    @inline(never)
-    func ended(
-        _ call: Call, with result: Result<StepResponse, any Error>
-    ) -> Result<StepResponse, any Error> {
-        let answer: StepResponse
-        switch result {
-        case .failure(let error): return .failure(ended(call, with: error))
-        case .success(let received): answer = received
-        }
-        guard case .tooLarge(let limit)? = answer.response.bodyCut else {
-            if call.observer != nil { call.tellEnd(.success(answer.response)) }
-            return result
-        }
-        var error = TrellisError(
-            .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
-            url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
-        error.followed = answer.response.redirects
-        return .failure(ended(call, with: error))
-    }
-
-    /// Returns the URL of a request, completed with the base URL and the default query items if the URL is valid.
-    func completeURL(of request: Request) -> String {
-        (try? preparation.completingURL(of: request))?.url ?? request.url
     }
 }
 

@@ -24,7 +24,7 @@ final class SessionEngine: Sendable {
 ///
 /// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy
 /// and processors are idle, and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
-final class SessionEngines: Sendable {
+package final class SessionEngines: Sendable {
     /// The first engine. Operations that belong to no request use its thread.
     let first: SessionEngine
     /// The admission of exchanges to connections, for all engines.

@@ -13,7 +13,7 @@ final class Call: Sendable {
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
     /// Whether the call began without an actor, and so without an engine of its own: each wait chooses one.
-    private let hasNoEngine: Bool
+    let beganWithoutActor: Bool
     let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
@@ -47,14 +47,14 @@ final class Call: Sendable {
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
         observer: CallObserver? = nil, exchangeObserver: (any ExchangeObserver)? = nil, isHedged: Bool = false,
-        hasNoEngine: Bool = false, record: Locked<CallRecord>? = nil
+        beganWithoutActor: Bool = false, record: Locked<CallRecord>? = nil
     ) {
         self.id = id
         self.request = request
         self.delivery = delivery
         self.limit = limit
         self.engine = engine
-        self.hasNoEngine = hasNoEngine
+        self.beganWithoutActor = beganWithoutActor
         self.clock = clock
         self.sender = sender
         self.observer = observer
@@ -68,7 +68,7 @@ final class Call: Sendable {
     }
 
     /// The engine thread for a wait of the call's steps.
-    var waitingEngine: EngineExecutor { hasNoEngine ? sender?.freeEngine ?? engine : engine }
+    var waitingEngine: EngineExecutor { beganWithoutActor ? sender?.freeEngine ?? engine : engine }
 
     /// The changing state of the call, made when it is first needed.
     var record: Locked<CallRecord> { lazyRecord.load() ?? lazyRecord.storeIfNil(Locked(CallRecord())) }

@@ -88,7 +88,7 @@ struct FirstByteTests {
         attempt.receiveBody("two")
         attempt.end()
         let stream = try await answer.value
-        await session.settleEngines()
+        await session.engines.settle()
         stream.cancel()
         #expect(try await Self.text(stream) == "one two")
     }

@@ -41,7 +41,7 @@ extension RequestActor {
     ///
     /// - Parameter isOverdue: Whether the call has reached its deadline, of which the error of an exchange tells more.
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
-        guard !hasEnded, decide(endingWith: session.completed(error, of: call)) else { return }
+        guard !hasEnded, decide(endingWith: call.completed(error)) else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
         cancelWork()
         ending = Ending(error: error, event: event)
@@ -65,7 +65,7 @@ extension RequestActor {
     /// The error of the deadline. An exchange in progress has a better one, which takes its place.
     var overdue: TrellisError {
         var error = TrellisError(
-            .timedOut(.total), method: call.request.method, url: session.completeURL(of: call.request))
+            .timedOut(.total), method: call.request.method, url: call.completeURL)
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
         let history = exchange?.prepared.history
         error.metrics.attemptCount = history?.attempt ?? earlier?.attempt ?? 0
@@ -121,7 +121,7 @@ extension RequestActor {
     private func finishEnding() {
         guard let ending, ending.awaited.isEmpty else { return }
         self.ending = nil
-        let result = Result<StepResponse, any Error>.failure(session.ended(call, with: ending.error))
+        let result = Result<StepResponse, any Error>.failure(call.ended(with: ending.error))
         self.result = result
         handle(ending.event)
         for reply in ending.replies { reply.resume(with: result) }

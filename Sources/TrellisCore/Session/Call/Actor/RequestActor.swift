@@ -22,8 +22,8 @@ actor RequestActor: EngineActor {
     nonisolated let depth: Int
     /// The attempt after which the call continues, if the call began without an actor and has sent requests.
     nonisolated let earlier: CallContext?
-    /// Whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
-    /// the session drains.
+    /// Whether the call is part of a download, of a refresh or of another call that the session knows, or has begun without an
+    /// actor, so that it may start while the session drains.
     nonisolated let isInFlight: Bool
     /// Whether the task that performs a handle's call was started.
     nonisolated let hasBegun = Atomic(false)
@@ -57,7 +57,7 @@ actor RequestActor: EngineActor {
         self.steps = steps
         self.depth = depth
         self.earlier = earlier
-        self.isInFlight = isInFlight
+        self.isInFlight = isInFlight || call.beganWithoutActor
         self.engine = engine
         prefersEngine = engine.executor.isCurrent
         executor = engine.executor
@@ -136,7 +136,7 @@ actor RequestActor: EngineActor {
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
-        let result = session.ended(call, with: result)
+        let result = call.ended(with: result)
         submit { $0.settle(result) }
         reply.resume(with: result)
     }
@@ -213,7 +213,7 @@ actor RequestActor: EngineActor {
     /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
-        settle(session.ended(call, with: result))
+        settle(call.ended(with: result))
     }
 
     /// Stores a result that is decided.

@@ -15,7 +15,7 @@ extension Pipeline {
         // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
         // made.
         if call.delivery != .connection, request.hasReplayableBody,
-            let service = session.alternative(for: request),
+            let service = session.upgrades.alternative(for: request),
             let url = try? session.preparation.url(of: request),
             let generation = session.configuration.alternatives?.begin(service, of: url),
             let answer = try await send(request, to: service, of: url, generation, permit)
@@ -35,7 +35,7 @@ extension Pipeline {
     ) async throws -> StepResponse? {
         tell { .alternativeSelected(service) }
         do {
-            let answer = try await send(session.sending(request, to: service, call.delivery), permit)
+            let answer = try await send(session.upgrades.sending(request, to: service, call.delivery), permit)
             guard answer.response.status == .misdirectedRequest else {
                 session.configuration.alternatives?.end(service, of: url, .worked, generation: generation)
                 return answer

@@ -98,7 +98,7 @@ final class Pipeline: Sendable {
 
     /// Performs a call that has an actor, once.
     func run() async throws -> StepResponse {
-        if session.mustPrepareUpgrades { await session.prepareUpgrades() }
+        if session.upgrades.mustPrepare { await session.upgrades.prepare() }
         let asked = try begin()
         if depth == steps.application.count { return try await attempts(at: asked) }
         return try await runApplicationSteps(asked, depth)
@@ -109,7 +109,7 @@ final class Pipeline: Sendable {
         defer { leave() }
         let end = await attempt(try beginHere())
         if isContinued(end) { return try await continued(after: end) }
-        return try session.ended(call, with: end.result).get()
+        return try call.ended(with: end.result).get()
     }
 
     /// The number of application steps that ran before this pipeline begins.
@@ -119,7 +119,14 @@ final class Pipeline: Sendable {
     @inline(never)
     private func begin() throws -> Request {
         try call.checkCancellation()
-        return depth == 0 ? try session.asked(by: call, tellsUpgrade: true) : call.request
+        return depth == 0 ? try asked(by: call) : call.request
+    }
+
+    /// Returns the request of the call with its URL completed by the session, and over https if its host asks for that.
+    ///
+    /// - Parameter call: The call whose observers are told of a change to https, if any: a call's request is made several times.
+    private func asked(by call: Call?) throws -> Request {
+        try session.upgrades.upgraded(session.preparation.completingURL(of: self.call.request), by: call)
     }
 
     // MARK: Calls without an actor
@@ -133,7 +140,7 @@ final class Pipeline: Sendable {
             if !attached.adapters.isEmpty { try enter() }
             return asked
         } catch {
-            throw session.ended(call, with: error)
+            throw call.ended(with: error)
         }
     }
 
@@ -189,7 +196,7 @@ final class Pipeline: Sendable {
     }
 
     private func proceed(after first: AttemptEnd) async throws -> StepResponse {
-        let asked = try session.asked(by: call)
+        let asked = try asked(by: nil)
         var end = first
         if case .failure(let error as NeedsTask) = first.result {
             let original = steps.adapters.isEmpty ? nil : asked
@@ -410,7 +417,7 @@ final class Pipeline: Sendable {
 
     /// Completes a request that adapters have changed.
     private func complete(_ request: inout Request, from asked: Request) {
-        if session.configuration.secureHosts != nil { request = session.upgraded(request, by: call) }
+        if session.configuration.secureHosts != nil { request = session.upgrades.upgraded(request, by: call) }
         if isFirst, request.url != asked.url { recordInBudgets(request) }
     }
 
@@ -518,7 +525,7 @@ final class Pipeline: Sendable {
     /// Runs one exchange whose URL a network step may have changed.
     @inline(never)
     private func upgradedExchange(_ request: Request) async throws -> StepResponse {
-        try await exchange(session.upgraded(request, by: call))
+        try await exchange(session.upgrades.upgraded(request, by: call))
     }
 
     // MARK: The exchange
@@ -777,16 +784,28 @@ final class Pipeline: Sendable {
                 if let actor { return received(try await actor.collected(exchange), to: request, exchange) }
                 return received(try await exchange.collected(), to: request, exchange)
             case .stream, .connection:
-                let answer = try await session.stream(exchange) { inbox in
-                    if let actor { return try await actor.head(exchange, inbox: inbox) }
-                    return try await exchange.head(inbox: inbox)
-                }
+                let answer = try await streamed(exchange)
                 record(answer, to: request, exchange)
                 return answer
             }
         } catch {
             throw failed(error, of: request, exchange)
         }
+    }
+
+    /// Returns the response of an exchange whose body is still arriving.
+    @inline(never)
+    private func streamed(_ exchange: ExchangeActor) async throws -> StepResponse {
+        let inbox = BodyInbox {
+            exchange.submitDirectly { $0.readerHasDrained() }
+        } whenAbandoned: {
+            exchange.cancelWithTask()
+        }
+        let response =
+            if let actor { try await actor.head(exchange, inbox: inbox) } else { try await exchange.head(inbox: inbox) }
+        // The session stays alive as long as its streams.
+        let source = StreamSource(inbox: inbox, exchange: exchange, session: session)
+        return StepResponse(response: response, content: .source(TransferToken(source)), to: exchange.prepared)
     }
 
     @inline(never)
@@ -802,7 +821,7 @@ final class Pipeline: Sendable {
     /// Records the response to an exchange.
     @inline(never)
     private func record(_ answer: StepResponse, to request: Request, _ exchange: ExchangeActor) {
-        session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
+        session.upgrades.learn(from: answer.response.head, of: exchange.prepared)
         call.note(request)
         call.record(exchange.prepared, answer.response.metrics, attempt: context.attempt)
     }

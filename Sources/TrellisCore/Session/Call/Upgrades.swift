@@ -1,25 +1,40 @@
 import CurlEngine
 
-/// The changes of requests because of earlier responses of their hosts: https in place of http, an alternative service in place of the
-/// origin.
-extension Session {
-    /// Whether a file must be read before the first request.
-    var mustPrepareUpgrades: Bool {
-        configuration.hasUpgrades
-            && !(configuration.secureHosts?.isLoaded ?? true && configuration.alternatives?.isLoaded ?? true)
+/// The changes of a session's requests because of earlier responses of their hosts: https instead of http, an alternative service instead
+/// of the origin.
+struct Upgrades: Sendable {
+    let secureHosts: (any SecureHosts)?
+    let alternatives: (any AlternativeServices)?
+    private let preparation: RequestPreparation
+
+    init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
+        (secureHosts, alternatives) = (secureHosts, alternatives)
+        self.preparation = preparation
     }
 
+    /// Whether requests may be changed because of earlier responses.
+    var exist: Bool { secureHosts != nil || alternatives != nil }
+
+    /// Whether a file must be read before the first request.
+    var mustPrepare: Bool { exist && !(secureHosts?.isLoaded ?? true && alternatives?.isLoaded ?? true) }
+
     /// Reads the files that must be read before the first request.
-    func prepareUpgrades() async {
-        await configuration.secureHosts?.load()
-        await configuration.alternatives?.load()
+    func prepare() async {
+        await secureHosts?.load()
+        await alternatives?.load()
+    }
+
+    /// Writes the files of the stores. Failures are properties of the stores.
+    func save() async {
+        try? await secureHosts?.flush()
+        try? await alternatives?.flush()
     }
 
     /// Returns the alternative service to which a request is sent; `nil` if that is its origin.
     func alternative(for request: Request) -> AlternativeService? {
         // Trailers are sent over HTTP/1.1 only. The certificate is the proof that the service is one of the origin.
-        guard let store = configuration.alternatives,
-            (request.httpVersion ?? configuration.httpVersion) == .automatic,
+        guard let store = alternatives,
+            (request.httpVersion ?? preparation.configuration.httpVersion) == .automatic,
             request.body == nil || request.trailers == nil,
             let url = try? preparation.url(of: request), url.isSecure, verifies(url),
             let service = store.service(for: url),
@@ -42,24 +57,18 @@ extension Session {
         return sent
     }
 
-    /// Returns the request of a call with its URL completed by the session, and over https if its host asks for that.
-    ///
-    /// - Parameter tellsUpgrade: Whether observers are told of a change to https: a call's request is made several times.
-    func asked(by call: Call, tellsUpgrade: Bool = false) throws -> Request {
-        let request = try preparation.completingURL(of: call.request)
-        return configuration.secureHosts == nil ? request : upgraded(request, tellsUpgrade ? call : nil)
-    }
-
     /// Returns a request over https if its host asks for that, and otherwise the same request.
+    ///
+    /// - Parameter call: The call whose observers are told of the change, if any.
     @inline(__always)
-    func upgraded(_ request: Request, by call: Call) -> Request {
-        configuration.secureHosts == nil ? request : upgraded(request, call)
+    func upgraded(_ request: Request, by call: Call?) -> Request {
+        secureHosts == nil ? request : upgraded(request, call)
     }
 
     @inline(never)
     private func upgraded(_ request: Request, _ call: Call?) -> Request {
         // A URL that cannot be requested fails when it is requested.
-        guard let hsts = configuration.secureHosts, let url = try? preparation.url(of: request),
+        guard let hsts = secureHosts, let url = try? preparation.url(of: request),
             let text = hsts.upgraded(request.url, url)
         else { return request }
         var request = request
@@ -70,16 +79,16 @@ extension Session {
 
     /// Keeps the wishes of a host that a response contains. Nothing is learned without the verification of the host.
     @inline(__always)
-    func learnUpgrades(from head: ResponseHead, of prepared: PreparedRequest) {
-        if configuration.hasUpgrades { learn(from: head, prepared.wire.url) }
+    func learn(from head: ResponseHead, of prepared: PreparedRequest) {
+        if exist { learn(from: head, prepared.wire.url) }
     }
 
     @inline(never)
     private func learn(from head: ResponseHead, _ url: WireURL) {
         guard url.isSecure, verifies(url) else { return }
-        configuration.secureHosts?.receive(head, from: url)
+        secureHosts?.receive(head, from: url)
         // A server that does not serve the origin knows nothing about its services (RFC 7838, section 6).
-        if head.status != .misdirectedRequest { configuration.alternatives?.receive(head, from: url) }
+        if head.status != .misdirectedRequest { alternatives?.receive(head, from: url) }
     }
 
     /// Returns whether the certificate of a host is verified.
@@ -87,9 +96,6 @@ extension Session {
 }
 
 extension SessionConfiguration {
-    /// Whether requests may be changed because of earlier responses.
-    var hasUpgrades: Bool { secureHosts != nil || alternatives != nil }
-
     /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, results of a
     /// script that chooses proxies, and failures of proxies. Returns `nil` if the session has nothing of the kind, because an observation
     /// costs a thread and a socket of the process.
@@ -100,11 +106,5 @@ extension SessionConfiguration {
             routes?.networkDidChange()
             if let store { Task { await store.networkDidChange() } }
         }
-    }
-
-    /// Writes the files of the stores. Failures are properties of the stores.
-    func saveUpgrades() async {
-        try? await secureHosts?.flush()
-        try? await alternatives?.flush()
     }
 }

@@ -1,10 +1,10 @@
 import CurlEngine
 
 /// The view of a clock that a test moves: whether everything that can happen has happened.
-extension Session {
-    /// Returns when the session's engines have handled everything that had reached them before the call.
-    package func settleEngines() async {
-        for engine in engines.started {
+extension SessionEngines {
+    /// Returns when the engines have handled everything that had reached them before the call.
+    package func settle() async {
+        for engine in started {
             // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
             // it. The others are for work that a turn puts off to a call of its own.
             for _ in 0..<4 {
@@ -13,23 +13,25 @@ extension Session {
         }
     }
 
-    /// Returns the exchanges under way if each of the session's calls waits for the clock, for its peer, or for another call; `nil` if
+    /// Returns the exchanges under way if each of a session's calls waits for the clock, for its peer, or for another call; `nil` if
     /// one does not.
     ///
     /// - Parameters:
+    ///   - session: The session of the engines.
     ///   - calls: The calls that have not been released, of any session.
     ///   - sleepers: The calls that wait for an instant of the clock, and whether others do.
     ///   - isPeerAtWork: Whether the peer of a call's exchange, by the call's number, is at work.
     package func exchangesIfQuiet(
-        _ calls: [any AnyObject & Sendable], sleepers: (calls: Set<ObjectIdentifier>, hasOthers: Bool),
+        of session: Session, _ calls: [any AnyObject & Sendable],
+        sleepers: (calls: Set<ObjectIdentifier>, hasOthers: Bool),
         isPeerAtWork: (UInt64) -> Bool
     ) -> Set<ObjectIdentifier>? {
-        let exchanges = engines.all.flatMap(\.site.list.all)
+        let exchanges = all.flatMap(\.site.list.all)
         let exchanging = Set(exchanges.map(\.prepared.callID))
         if exchanging.contains(where: isPeerAtWork) { return nil }
         var hasFollower = false
         var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
-        for case let call as Call in calls where call.sender === self && Self.isUnderWay(call) {
+        for case let call as Call in calls where call.sender === session && Self.isUnderWay(call) {
             if exchanging.contains(call.id) || sleepers.calls.contains(ObjectIdentifier(call)) {
                 hasLeader = true
             } else if Self.awaitsAnother(call) {
