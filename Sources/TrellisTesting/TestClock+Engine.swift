@@ -115,5 +115,5 @@ extension TestClock {
 extension Session {
     /// Waits until the session has handled everything that had reached it before the call: events of its transport, calls of its
     /// handles, and the time limits that were due.
-    public func settle() async { await settleEngines() }
+    public func settle() async { await engines.settle() }
 }

@@ -9,16 +9,18 @@ enum FunctionTask {
         try await SharedWork<Bool, Value>().value(for: true, of: function)
     }
 
-    /// Returns the result of a function; `nil` if it has not returned after a time. The function is cancelled then, and is not waited for.
+    /// Returns the result of a function; `nil` if it has not returned at the end of a wait. The function is cancelled then, and is not
+    /// waited for.
     ///
-    /// - Throws: The error of the function; `CancellationError` as soon as the calling task is cancelled.
+    /// - Throws: The error of the function or of the wait; `CancellationError` as soon as the calling task is cancelled.
     static func value<Value: Sendable>(
-        of function: @escaping @Sendable () async throws -> Value, within limit: Duration
+        of function: @escaping @Sendable () async throws -> Value,
+        orEndOf wait: @escaping @Sendable () async throws -> Void
     ) async throws -> Value? {
         try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await value(of: function) }
             group.addTask {
-                try await Task.sleep(for: limit)
+                try await wait()
                 return nil
             }
             defer { group.cancelAll() }

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// The access of a call to scripts that choose its proxies: the scripts are fetched by the session of the call.
 struct ScriptAccess: ProxyScriptAccess {
-    private static let redirectLimit = 5, evaluationLimit = 8
+    private static let redirectLimit = 5
 
     let context: CallContext
     let session: Session
@@ -56,23 +56,15 @@ struct ScriptAccess: ProxyScriptAccess {
                 isZero: time <= .zero)
             _ = try await preparation.loadTrust(for: request, now: now) { limit }
         }
-        var evaluations = 0
-        // The acceptance is that of a host, which the table keeps while it is held.
-        var asked: PendingServerTrust?
-        defer { withExtendedLifetime(asked) {} }
+        var evaluations = ServerEvaluations()
+        defer { withExtendedLifetime(evaluations) {} }
         while true {
             let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
             do {
                 let (body, response) = try await session.makeExchange(prepared).collected()
                 return (body, response)
             } catch let error as TrellisError {
-                guard let pending = error.pendingTrust else { throw error }
-                guard evaluations < Self.evaluationLimit else {
-                    throw TrellisError(
-                        .serverTrust(.changingCertificates(host: pending.trust.host, evaluations: evaluations)))
-                }
-                evaluations += 1
-                asked = pending
+                let pending = try evaluations.next(after: error)
                 try await evaluate(pending, within: preparation.configuration.timeouts, since: start)
             }
         }
@@ -85,17 +77,13 @@ struct ScriptAccess: ProxyScriptAccess {
         let clock = context.call.clock
         let elapsed = Duration.nanoseconds(now.nanoseconds(since: start))
         let rest = (limits.total ?? RequestPreparation.scriptLimit) - elapsed, limit = min(limits.connect ?? rest, rest)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await FunctionTask.value { try await pending.evaluate(clock: clock) } }
-            group.addTask { [context] in
-                try await context.pause(for: limit)
-                var error = TrellisError(.timedOut(limit < rest ? .connect : .total), phase: .connecting)
-                error.metrics.total = elapsed + limit
-                error.detail = CallFunction.evaluator(host: pending.trust.host).description
-                throw error
-            }
-            defer { group.cancelAll() }
-            try await group.next()
+        let decision: Void? = try await FunctionTask.value {
+            try await pending.evaluate(clock: clock)
+        } orEndOf: { [context] in
+            try await context.pause(for: limit)
         }
+        guard decision == nil else { return }
+        throw TrellisError.timedOut(
+            limit < rest ? .connect : .total, waitingFor: .evaluator(host: pending.trust.host), after: elapsed + limit)
     }
 }

@@ -43,7 +43,7 @@ enum CallFunction: Sendable {
     case evaluator(host: String)
 
     /// Whether the function is the evaluator of a server.
-    var isEvaluator: Bool { if case .evaluator = self { true } else { false } }
+    fileprivate var isEvaluator: Bool { if case .evaluator = self { true } else { false } }
 
     /// The state of a function that has not returned, for the detail of an error.
     var description: String {
@@ -54,5 +54,28 @@ enum CallFunction: Sendable {
         case .trustFiles: "the certificates and keys, or their passphrase, have not been read"
         case .evaluator(let host): "the evaluator of \(host) has not decided"
         }
+    }
+}
+
+extension Call {
+    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
+    func waiting<Value>(
+        for function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
+    ) async throws -> Value {
+        let start = clock.now()
+        record.withLock { $0.wait = .function(function, since: start) }
+        defer { record.withLock { $0.wait = nil } }
+        return try await work()
+    }
+}
+
+extension TrellisError {
+    /// Returns the error of an exchange whose time is over while it waits for a function.
+    static func timedOut(_ limit: Timeout, waitingFor function: CallFunction, after elapsed: Duration) -> TrellisError {
+        var error = TrellisError(.timedOut(limit), phase: .connecting)
+        error.metrics.total = elapsed
+        error.detail = function.description
+        error.isTrustTimeout = function.isEvaluator
+        return error
     }
 }

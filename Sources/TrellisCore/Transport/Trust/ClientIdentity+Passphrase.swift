@@ -14,9 +14,8 @@ extension ClientIdentity {
         guard let passphrase else { return "" }
         do {
             let limit = passphraseTimeout
-            guard let text = try await FunctionTask.value(of: passphrase, within: limit) else {
-                throw PassphraseTimeout(limit: limit)
-            }
+            let text = try await FunctionTask.value(of: passphrase) { try await Task.sleep(for: limit) }
+            guard let text else { throw PassphraseTimeout(limit: limit) }
             return text
         } catch {
             throw TrellisError(

@@ -750,11 +750,27 @@ final class Pipeline: Sendable {
             ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
     }
 
+    /// Sends a request to an alternative service of its origin if there is one; otherwise, and if no connection to the service can be made,
+    /// to the origin.
+    @inline(never)
+    private func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        if let attempt = AlternativeAttempt(request, in: self), let answer = try await attempt.send(request, permit) {
+            return answer
+        }
+        try call.checkCancellation()
+        return try await sendToOrigin(request, permit)
+    }
+
     /// Sends a request to its origin, through the proxies of its rule.
     @inline(__always)
-    func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+    private func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         session.preparation.mustSelectRoute(for: request)
             ? try await sendThroughProxies(request, permit) : try await send(request, permit)
+    }
+
+    @inline(never)
+    private func sendThroughProxies(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        try await ProxyFailover(request, in: self, permit).send(request)
     }
 
     // MARK: The request on the wire
@@ -889,32 +905,18 @@ final class Pipeline: Sendable {
 
     // MARK: Trust in the server
 
-    /// The number of times that evaluators are asked for one exchange. Each time, the server has shown other certificates.
-    private static var maximumEvaluations: Int { 8 }
-
     /// Sends a request to a server whose evaluator may wait. An exchange that reaches a server with unknown certificates ends before any
     /// byte of the request is sent. The evaluator is asked, and then the request is sent again: neither of the two
     /// counts as an attempt.
     @inline(never)
     func sendEvaluated(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        var evaluations = 0
-        // The acceptance is that of a host, which the table keeps while it is held.
-        var asked: PendingServerTrust?
-        defer { withExtendedLifetime(asked) {} }
+        var evaluations = ServerEvaluations()
+        defer { withExtendedLifetime(evaluations) {} }
         while true {
             do {
                 return try await sendOnce(request, permit)
             } catch let error as TrellisError {
-                guard let pending = error.pendingTrust else { throw error }
-                guard evaluations < Self.maximumEvaluations else {
-                    throw error.because(
-                        TrellisError(
-                            .serverTrust(
-                                .changingCertificates(host: pending.trust.host, evaluations: evaluations))))
-                }
-                evaluations += 1
-                asked = pending
-                try await evaluate(pending, for: request, after: error)
+                try await evaluate(evaluations.next(after: error), for: request, after: error)
             }
         }
     }
@@ -935,34 +937,31 @@ final class Pipeline: Sendable {
             try call.checkCancellation()
             tell { .serverTrustEvaluated(pending.trust, error) }
             var ended = failure.because(error)
-            ended.metrics.total = max(ended.metrics.total, elapsed)
+            ended.metrics.total = max(ended.metrics.total, context.elapsed)
             throw ended
         }
         try call.checkCancellation()
     }
 
     /// Whether the exchange may have to wait for the files of certificates. A call without an actor has looked already.
-    var mayLoadTrust: Bool { actor != nil && session.preparation.mayLoadTrust }
+    private var mayLoadTrust: Bool { actor != nil && session.preparation.mayLoadTrust }
 
-    /// Reads the certificates for a request, if they must be read.
+    /// Reads the certificates for a request, if they must be read. The first read has the limit on connecting.
     @inline(never)
-    func loadTrust(for request: Request) async throws {
+    private func loadTrust(for request: Request) async throws {
         let preparation = session.preparation
-        let changes = try await noting(.trustFiles) {
-            try await preparation.loadTrust(for: request, now: call.clock.now()) { fileLimit(for: request) }
+        let changes = try await call.waiting(for: .trustFiles) {
+            try await preparation.loadTrust(for: request, now: call.clock.now()) {
+                preparation.limits(of: request, delivery: call.delivery).connect.map { limit in
+                    TrustFileLimit(
+                        wait: { try await self.context.pause(for: .nanoseconds(limit)) },
+                        elapsed: { self.context.elapsed }, isZero: limit == 0)
+                }
+            }
         }
         for change in changes {
             tell { .trustFilesChanged(change.paths, change.error) }
         }
-    }
-
-    /// Returns the limit on the first read of the files of certificates: that on connecting.
-    private func fileLimit(for request: Request) -> TrustFileLimit? {
-        let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
-        guard let limit else { return nil }
-        return TrustFileLimit(
-            wait: { try await self.context.pause(for: .nanoseconds(limit)) }, elapsed: { self.elapsed },
-            isZero: limit == 0)
     }
 
     // MARK: Functions of the session's owner
@@ -976,38 +975,16 @@ final class Pipeline: Sendable {
     func result<Value: Sendable>(
         of function: CallFunction, for request: Request, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await noting(function) {
+        try await call.waiting(for: function) {
             let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
             guard let limit else { return try await FunctionTask.value(of: work) }
-            return try await withThrowingTaskGroup(of: Value?.self) { group in
-                group.addTask { try await FunctionTask.value(of: work) }
-                group.addTask {
-                    try await self.context.pause(for: .nanoseconds(limit))
-                    return nil
-                }
-                defer { group.cancelAll() }
-                if let first = try await group.next(), let value = first { return value }
-                var error = TrellisError(.timedOut(.connect), phase: .connecting)
-                error.metrics.total = elapsed
-                error.detail = function.description
-                error.isTrustTimeout = function.isEvaluator
-                throw error
+            let value = try await FunctionTask.value(of: work) { [context] in
+                try await context.pause(for: .nanoseconds(limit))
             }
+            if let value { return value }
+            throw TrellisError.timedOut(.connect, waitingFor: function, after: context.elapsed)
         }
     }
-
-    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
-    func noting<Value>(
-        _ function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
-    ) async throws -> Value {
-        let start = call.clock.now()
-        call.record.withLock { $0.wait = .function(function, since: start) }
-        defer { call.record.withLock { $0.wait = nil } }
-        return try await work()
-    }
-
-    /// The time since the call began.
-    var elapsed: Duration { .nanoseconds(Int64(clamping: call.clock.now().nanoseconds(since: call.deadline.start))) }
 }
 
 /// The observation of a streamed response. An engine thread may have the last reference to it.
@@ -1025,46 +1002,6 @@ extension CallContext {
         guard let configuration = (call.sender as? Session)?.configuration else { return nil }
         return configuration.defaultHeaders[.userAgent] ?? configuration.userAgent
     }
-}
-
-extension TrellisError {
-    /// Returns the error of an exchange with the reason of another error.
-    fileprivate func because(_ other: TrellisError) -> TrellisError {
-        var error = TrellisError(
-            other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
-        error.url = url
-        error.detail = other.detail
-        error.isTrustTimeout = other.isTrustTimeout
-        error.isUntried = other.isUntried
-        error.followed = followed
-        return error
-    }
-}
-
-/// The body of a response whose first chunk has been received.
-private final class BegunBodySource: WrappingSource {
-    private let first: Locked<Data?>
-    let token: TransferToken
-
-    init(_ first: Data, _ token: TransferToken) {
-        self.first = Locked(first)
-        self.token = token
-    }
-
-    func next() async throws -> Data? {
-        let chunk = first.withLock { first in
-            defer { first = nil }
-            return first
-        }
-        if let chunk { return chunk }
-        return try await token.source.next()
-    }
-
-    func finalResponse() async throws -> Response { try await token.source.finalResponse() }
-
-    /// Ends the transfer. The first chunk stays, as the bytes do that the transfer has stored: without it, a body that has ended would lack
-    /// its beginning.
-    func cancel(explicitly: Bool) { token.source.cancel(explicitly: explicitly) }
 }
 
 extension Result {

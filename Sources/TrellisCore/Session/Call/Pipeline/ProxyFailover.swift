@@ -1,99 +1,26 @@
 import CurlEngine
 import FoundationEssentials
 
-// The way of an exchange to its server: an alternative service of the origin, the proxies of a rule with their addresses, and the scheme by
-// which a request authenticates to its proxy.
+/// The way of one exchange through the proxies of its rule: the proxies in order, with the addresses of their names; the addresses of a
+/// server that a SOCKS proxy is asked for; the scheme by which the request authenticates to its proxy.
+struct ProxyFailover {
+    private let pipeline: Pipeline
+    private let routes: RouteTable
+    private let url: WireURL
+    private let permit: LimitPermit?
 
-// MARK: Alternative services
+    private var call: Call { pipeline.call }
 
-/// The alternative service of an exchange, tried before the origin (RFC 7838).
-extension Pipeline {
-    /// Sends a request to an alternative service of its origin if there is one; otherwise, and if no connection to the service can be made,
-    /// to the origin.
-    @inline(never)
-    func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
-        // made.
-        if call.delivery != .connection, request.hasReplayableBody,
-            let service = session.upgrades.alternative(for: request),
-            let url = try? session.preparation.url(of: request),
-            let generation = session.configuration.alternatives?.begin(service, of: url),
-            let answer = try await send(request, to: service, of: url, generation, permit)
-        {
-            return answer
-        }
-        try call.checkCancellation()
-        return try await sendToOrigin(request, permit)
+    init(_ request: Request, in pipeline: Pipeline, _ permit: LimitPermit?) throws {
+        self.pipeline = pipeline
+        self.permit = permit
+        routes = pipeline.session.preparation.routes
+        url = try pipeline.session.preparation.url(of: request)
     }
 
-    /// Sends a request to an alternative service. Returns `nil` if the request is to be sent to the origin: nothing was sent, or the
-    /// service does not serve the origin.
-    @inline(never)
-    private func send(
-        _ request: Request, to service: AlternativeService, of url: WireURL, _ generation: Int,
-        _ permit: LimitPermit?
-    ) async throws -> StepResponse? {
-        tell { .alternativeSelected(service) }
-        do {
-            let answer = try await send(session.upgrades.sending(request, to: service, call.delivery), permit)
-            guard answer.response.status == .misdirectedRequest else {
-                session.configuration.alternatives?.end(service, of: url, .worked, generation: generation)
-                return answer
-            }
-            didFail(service, of: url, generation, TrellisError(.validationFailed(.status(421))))
-            session.configuration.alternatives?.remove(service, of: url)
-            await answer.discard(context)
-            return nil
-        } catch let error as TrellisError where error.isTrustTimeout {
-            // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates. The
-            // next requests do not wait again.
-            didFail(service, of: url, generation, error)
-            return nil
-        } catch let error as TrellisError where error.isUntried {
-            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
-            return nil
-        } catch let error as TrellisError where error.isOfConnection {
-            didFail(service, of: url, generation, error)
-            if error.phase == .connecting { return nil }
-            throw error
-        } catch {
-            session.configuration.alternatives?.end(service, of: url, .unknown, generation: generation)
-            throw error
-        }
-    }
-
-    private func didFail(
-        _ service: AlternativeService, of url: WireURL, _ generation: Int, _ error: TrellisError
-    ) {
-        session.configuration.alternatives?.end(service, of: url, .failed, generation: generation)
-        tell { .alternativeFailed(service, because: error) }
-    }
-}
-
-extension TrellisError {
-    /// Whether the connection failed, and not the request.
-    fileprivate var isOfConnection: Bool {
-        switch reason {
-        case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),
-            .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect),
-            .exchangeFailed:
-            true
-        default: false
-        }
-    }
-}
-
-// MARK: Proxies
-
-/// The proxies of an exchange, tried in order, with the addresses of their names, and the addresses of a server that a SOCKS proxy is asked
-/// for.
-extension Pipeline {
     /// Sends a request through the proxies that its rule names, until the connection to one of them works.
-    @inline(never)
-    func sendThroughProxies(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        let routes = session.preparation.routes
-        let url = try session.preparation.url(of: request)
-        var decision = try await decision(for: request, url)
+    func send(_ request: Request) async throws -> StepResponse {
+        var decision = try await decision(for: request)
         let proxies = decision.proxies, start = call.clock.now()
         var failed: [String] = []
         while true {
@@ -101,9 +28,9 @@ extension Pipeline {
             let changes = routes.networkChanges
             var areNamesKnown = false
             do {
-                let routed = try await routed(request, to: url, through: routes.authenticating(proxy), decision)
+                let routed = try await routed(request, through: routes.authenticating(proxy), decision)
                 areNamesKnown = true
-                let answer = try await sendToAddresses(routed, url, proxy, decision, permit)
+                let answer = try await sendToAddresses(routed, through: proxy, decision)
                 routes.didWork(proxy, origin: URLOrigin(url))
                 return answer
             } catch let error as TrellisError where error.isOfProxyConnection(request) {
@@ -131,17 +58,29 @@ extension Pipeline {
         }
     }
 
+    /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
+    private func decision(for request: Request) async throws -> ProxyDecision {
+        let access = ScriptAccess(context: pipeline.context, session: pipeline.session)
+        switch routes.rule(for: request) {
+        case .selecting:
+            return try await pipeline.result(of: .proxySelection, for: request) {
+                try await routes.decision(for: request, url, access)
+            }
+        // A script has limits of its own.
+        case .automatic:
+            return try await call.waiting(for: .script) { try await routes.decision(for: request, url, access) }
+        case .direct, .always, .environment: return try await routes.decision(for: request, url, access)
+        }
+    }
+
     /// Returns a request that is sent through a proxy, with the addresses that the session's resolver has for it.
-    private func routed(
-        _ request: Request, to url: WireURL, through proxy: Proxy, _ decision: ProxyDecision
-    ) async throws -> Request {
-        let routes = session.preparation.routes
-        let known = try routes.knownAddresses(for: request, to: url, through: proxy, now: call.clock.now())
-        if let known { return request.through(proxy, decision: decision, addresses: known) }
+    private func routed(_ request: Request, through proxy: Proxy, _ decision: ProxyDecision) async throws -> Request {
         let clock = call.clock
-        let found = try await result(of: .resolver(host: url.host), for: request) {
+        let known = try routes.knownAddresses(for: request, to: url, through: proxy, now: clock.now())
+        if let known { return request.through(proxy, decision: decision, addresses: known) }
+        let found = try await pipeline.result(of: .resolver(host: url.host), for: request) {
             try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock) { kind in
-                self.tell { kind }
+                pipeline.tell { kind }
             }
         }
         return request.through(proxy, decision: decision, addresses: found)
@@ -155,34 +94,59 @@ extension Pipeline {
     ///   - proxy: The proxy as the rule names it.
     @inline(never)
     private func sendToAddresses(
-        _ routed: Request, _ url: WireURL, _ proxy: Proxy, _ decision: ProxyDecision, _ permit: LimitPermit?
+        _ routed: Request, through proxy: Proxy, _ decision: ProxyDecision
     ) async throws -> StepResponse {
-        let routes = session.preparation.routes
         var rest = try routes.addressesInTurn(of: routed, to: url, through: proxy)[...]
         while let address = rest.popFirst() {
             do {
-                let answer = try await send(routed.through(proxy, decision, to: address), permit)
+                let answer = try await pipeline.send(routed.through(proxy, decision, to: address), permit)
                 routes.didReach(address, of: routed, to: url, through: proxy)
                 return answer
             } catch let error as TrellisError where !rest.isEmpty && error.isOfAddress(routed) {
                 try call.checkCancellation()
             }
         }
-        return try await sendAuthenticated(routed, proxy, decision, permit)
+        return try await sendAuthenticated(routed, through: proxy, decision)
     }
 
-    /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
-    private func decision(for request: Request, _ url: WireURL) async throws -> ProxyDecision {
-        let routes = session.preparation.routes
-        let access = ScriptAccess(context: context, session: session)
-        switch routes.rule(for: request) {
-        case .selecting:
-            return try await result(of: .proxySelection, for: request) {
-                try await routes.decision(for: request, url, access)
+    /// Sends a request through a proxy. If the proxy refuses Basic credentials, and may want Digest (``Proxy/Authentication/any``), the
+    /// request is sent again with Digest; the server has received nothing until then.
+    ///
+    /// A challenge to a request without a tunnel may also be that of a server or of a further proxy, passed on (RFC 9110, section 11.7.1).
+    /// It is the response if the proxy makes no tunnel.
+    @inline(never)
+    private func sendAuthenticated(
+        _ routed: Request, through proxy: Proxy, _ decision: ProxyDecision
+    ) async throws -> StepResponse {
+        guard let digest = proxy.withDigest else { return try await pipeline.send(routed, permit) }
+        var refusal: TrellisError?
+        var challenge: StepResponse?
+        do {
+            let answer = try await pipeline.send(routed, permit)
+            guard answer.response.asksForProxyDigest, !routes.isTunnelled(routed), routed.mayBeSentThrough(digest)
+            else {
+                return answer
             }
-        // A script has limits of its own.
-        case .automatic: return try await noting(.script) { try await routes.decision(for: request, url, access) }
-        case .direct, .always, .environment: return try await routes.decision(for: request, url, access)
+            challenge = await answer.inMemory(pipeline.context)
+        } catch let error as TrellisError where error.isOfProxyCredentials {
+            guard routed.mayBeSentThrough(digest) else {
+                // The proxy has changed its mind, or the credentials have changed.
+                routes.setWantsDigest(proxy, false)
+                throw error
+            }
+            refusal = error
+        }
+        try call.checkCancellation()
+        let addresses = routed.extras?.extras.selected?.addresses ?? FoundAddresses()
+        do {
+            let again = routed.through(digest, decision: decision, addresses: addresses)
+            let answer = try await pipeline.send(again, permit)
+            routes.setWantsDigest(proxy, true)
+            return answer
+        } catch let error as TrellisError where error.isOfRefusedTunnel {
+            if let challenge { return challenge }
+            // The proxy wants other credentials, and not another scheme.
+            throw error.isOfProxyCredentials ? refusal ?? error : error
         }
     }
 }
@@ -247,56 +211,6 @@ extension TrellisError {
         guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }
         // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
         return [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated
-    }
-}
-
-// MARK: Proxy authentication
-
-/// The choice of the scheme by which a request authenticates to its proxy (``Proxy/Authentication/any``).
-extension Pipeline {
-    /// Sends a request through a proxy. If the proxy refuses Basic credentials, and may want Digest, the request is sent again with Digest;
-    /// the server has received nothing until then.
-    ///
-    /// A challenge to a request without a tunnel may also be that of a server or of a further proxy, passed on (RFC 9110, section 11.7.1).
-    /// It is the response if the proxy makes no tunnel.
-    ///
-    /// - Parameters:
-    ///   - routed: The request with its way through the proxy.
-    ///   - proxy: The proxy as the rule names it.
-    @inline(never)
-    func sendAuthenticated(
-        _ routed: Request, _ proxy: Proxy, _ decision: ProxyDecision, _ permit: LimitPermit?
-    ) async throws -> StepResponse {
-        guard let digest = proxy.withDigest else { return try await send(routed, permit) }
-        let routes = session.preparation.routes
-        var refusal: TrellisError?
-        var challenge: StepResponse?
-        do {
-            let answer = try await send(routed, permit)
-            guard answer.response.asksForProxyDigest, !routes.isTunnelled(routed), routed.mayBeSentThrough(digest)
-            else {
-                return answer
-            }
-            challenge = await answer.inMemory(context)
-        } catch let error as TrellisError where error.isOfProxyCredentials {
-            guard routed.mayBeSentThrough(digest) else {
-                // The proxy has changed its mind, or the credentials have changed.
-                routes.setWantsDigest(proxy, false)
-                throw error
-            }
-            refusal = error
-        }
-        try call.checkCancellation()
-        let addresses = routed.extras?.extras.selected?.addresses ?? FoundAddresses()
-        do {
-            let answer = try await send(routed.through(digest, decision: decision, addresses: addresses), permit)
-            routes.setWantsDigest(proxy, true)
-            return answer
-        } catch let error as TrellisError where error.isOfRefusedTunnel {
-            if let challenge { return challenge }
-            // The proxy wants other credentials, and not another scheme.
-            throw error.isOfProxyCredentials ? refusal ?? error : error
-        }
     }
 }
 
