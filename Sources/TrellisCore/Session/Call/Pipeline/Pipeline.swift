@@ -15,11 +15,11 @@ import Synchronization
 /// | cookies | for each exchange: a network step may send several | ``exchangeWithCookies(_:)`` |
 /// | cache | for each exchange, which it may make unnecessary | ``exchangeThroughCache(_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeInTurn(_:)`` |
-/// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:_:)`` |
+/// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:by:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try, or addresses behind one | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
-/// | signers | for each exchange, until a redirect leaves the origin | ``makeSignedExchange(_:_:_:)`` |
+/// | signers | for each exchange, until a redirect leaves the origin | ``makeSignedExchange(of:permit:sizes:)`` |
 /// | the exchange | one request on the wire | ``sendOnce(_:_:)`` |
 ///
 /// A call has an actor if a step may wait, or if it is a handle's: its pipeline then runs in a task that the deadline can cancel. Any other
@@ -216,15 +216,15 @@ final class Pipeline: Sendable {
     private func runApplicationSteps(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.application.count { return try await attempts(at: request) }
         try call.checkCancellation()
-        return try await through(steps.application[depth], request, depth + 1) {
+        return try await through(steps.application[depth], request, depth: depth + 1) {
             try await self.runApplicationSteps($0, depth + 1)
         }
     }
 
     @inline(never)
     private func through(
-        _ step: any RequestStep, _ request: Request, _ depth: Int?,
-        _ next: @escaping @Sendable (Request) async throws -> StepResponse
+        _ step: any RequestStep, _ request: Request, depth: Int?,
+        next: @escaping @Sendable (Request) async throws -> StepResponse
     ) async throws -> StepResponse {
         try await step.send(
             request, context: context, next: NextStep(depth: depth, origin: (call, attached), next)
@@ -517,7 +517,7 @@ final class Pipeline: Sendable {
                 ? try await exchange(request) : try await upgradedExchange(request)
         }
         try call.checkCancellation()
-        return try await through(steps.network[depth], request, nil) {
+        return try await through(steps.network[depth], request, depth: nil) {
             try await self.runNetworkSteps($0, depth + 1)
         }
     }
@@ -714,13 +714,13 @@ final class Pipeline: Sendable {
     /// Runs one exchange on its route to the server.
     @inline(__always)
     private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, observer) }
+        if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, by: observer) }
         return try await exchangeUnobserved(request, permit)
     }
 
     @inline(never)
     private func exchangeObserved(
-        _ request: Request, _ permit: LimitPermit?, _ observer: any ExchangeObserver
+        _ request: Request, _ permit: LimitPermit?, by observer: any ExchangeObserver
     ) async throws -> StepResponse {
         let (request, observation) = observer.begin(request, context: context)
         do {
@@ -791,7 +791,7 @@ final class Pipeline: Sendable {
         if mayLoadTrust { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange =
-            if mustSign { try await makeSignedExchange(request, permit, sizes) } else {
+            if mustSign { try await makeSignedExchange(of: request, permit: permit, sizes: sizes) } else {
                 try makeExchange(of: request, permit: permit, sizes: sizes)
             }
         do {
@@ -859,7 +859,7 @@ final class Pipeline: Sendable {
     /// Makes the exchange of a request with the changes of its signers.
     @inline(never)
     private func makeSignedExchange(
-        _ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?
+        of request: Request, permit: LimitPermit?, sizes: FileSizes?
     ) async throws -> ExchangeActor {
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let signed = try await session.preparation.signed(asked, by: steps.signers, in: context, sizes: sizes)
