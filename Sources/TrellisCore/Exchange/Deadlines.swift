@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The time limits of an exchange, with the instants where they begin, as a value: ``next(_:lastMove:lastSend:isHeld:)`` says which limit
-/// is reached first. The timer for that limit fires in ``ExchangeActor/timerFired()``.
+/// is reached first. The timer for that limit fires in ``ExchangeActor/timerIsDue()``.
 struct Deadlines: Sendable {
     let limits: TimeLimits
     /// When the call was made; ``Timeouts/total`` is measured from here.

@@ -131,7 +131,7 @@ actor SessionActor: EngineActor {
         then body: @escaping @Sendable () -> Void
     ) {
         let (someCalls, otherCalls) = (calls.prefix(Self.batchSize), calls.dropFirst(Self.batchSize))
-        for call in someCalls { call.onEngineThread.cancel(error) }
+        for call in someCalls { call.perform { $0.cancel(error) } }
         let count = Self.batchSize - someCalls.count
         for request in requests.prefix(count) { request.perform { $0.cancel(error) } }
         let otherRequests = requests.dropFirst(count)

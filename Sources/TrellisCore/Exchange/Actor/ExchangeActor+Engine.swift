@@ -19,9 +19,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt)
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt)
     func endContinueWait()
-    func timerFired()
     func bandwidthIsGranted(by gate: BandwidthGate)
-    func deliverNow()
 }
 
 extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
@@ -182,9 +180,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
 // MARK: Time
 
-extension ExchangeActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngineThread.timerFired() }
-
+extension ExchangeActor: @preconcurrency EngineTimerTarget {
     /// Moves the timer to the next limit, if that limit is earlier than the timer's deadline.
     func updateTimer() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
@@ -206,7 +202,7 @@ extension ExchangeActor: EngineTimerTarget {
     }
 
     /// Fails the exchange if a limit is reached. Otherwise sets the timer again, because the timer is not moved at every byte.
-    func timerFired() {
+    func timerIsDue() {
         if awaitsSource { deadlines.lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }

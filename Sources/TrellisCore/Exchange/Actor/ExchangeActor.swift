@@ -292,20 +292,6 @@ actor ExchangeActor: EngineActor {
         if waiters.collected != nil { executor.engineLoop.deliverSoon(self) }
     }
 
-    /// Resumes the waiters for the head and for the complete response.
-    func deliverNow() {
-        if let result = waiters.headResult, let reply = waiters.head {
-            waiters.head = nil
-            waiters.headResult = nil
-            reply.resume(with: result)
-            if state.isEnded { first.list.remove(self) }
-        }
-        guard let result = waiters.result, let reply = waiters.collected else { return }
-        waiters.collected = nil
-        first.list.remove(self)
-        reply.resume(with: result)
-    }
-
     // MARK: The response and its metrics, as far as they are known
 
     private func response(metrics: consuming Metrics) -> Response {
@@ -338,6 +324,18 @@ actor ExchangeActor: EngineActor {
     }
 }
 
-extension ExchangeActor: DeferredDelivery {
-    nonisolated func deliver() { onEngineThread.deliverNow() }
+extension ExchangeActor: @preconcurrency DeferredDelivery {
+    /// Resumes the waiters for the head and for the complete response.
+    func deliver() {
+        if let result = waiters.headResult, let reply = waiters.head {
+            waiters.head = nil
+            waiters.headResult = nil
+            reply.resume(with: result)
+            if state.isEnded { first.list.remove(self) }
+        }
+        guard let result = waiters.result, let reply = waiters.collected else { return }
+        waiters.collected = nil
+        first.list.remove(self)
+        reply.resume(with: result)
+    }
 }

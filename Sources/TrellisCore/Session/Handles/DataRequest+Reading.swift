@@ -43,7 +43,9 @@ extension DataRequest {
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> Value {
-        try await value(Reading(type, orError: errorType, decoder, validation: validation))
+        try await read(Reading(type, orError: errorType, decoder, validation: validation)) {
+            try await $0.value(of: $1)
+        }
     }
 
     /// Returns the value that a serializer makes of the response.
@@ -54,7 +56,7 @@ extension DataRequest {
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Value {
-        try await value(Reading(serializer: serializer, validation: validation))
+        try await read(Reading(serializer: serializer, validation: validation)) { try await $0.value(of: $1) }
     }
 
     /// Returns the body as a value, together with the request, the response and its bytes.
@@ -73,7 +75,7 @@ extension DataRequest {
     public func response<Serializer: ResponseSerializer>(
         of serializer: Serializer
     ) async throws -> DataResponse<Serializer.Value> {
-        try await dataResponse(Reading(serializer: serializer, validation: validation))
+        try await read(Reading(serializer: serializer, validation: validation)) { try await $0.dataResponse(of: $1) }
     }
 
     /// Returns the body as a value, together with the request, the response and its bytes, or throws the body as the server's own error
@@ -87,17 +89,17 @@ extension DataRequest {
     public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         of type: Value.Type, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> DataResponse<Value> {
-        try await dataResponse(Reading(type, orError: errorType, decoder, validation: validation))
+        try await read(Reading(type, orError: errorType, decoder, validation: validation)) {
+            try await $0.dataResponse(of: $1)
+        }
     }
 
-    private func dataResponse<Serializer>(
-        _ reading: Reading<Serializer>
-    ) async throws -> DataResponse<Serializer.Value> {
-        try await onPool(reading.conditions) { try await reading.dataResponse(of: $0) }
-    }
-
-    private func value<Serializer>(_ reading: Reading<Serializer>) async throws -> Serializer.Value {
-        try await onPool(reading.conditions) { try await reading.value(of: $0) }
+    /// Waits for the response, and reads it on the cooperative pool.
+    private func read<Serializer, Value: Sendable>(
+        _ reading: Reading<Serializer>,
+        with body: @escaping @Sendable (Reading<Serializer>, Answer) async throws -> Value
+    ) async throws -> Value {
+        try await readOnPool({ try await handle.answer(reading.conditions) }) { try await body(reading, $0) }
     }
 
     private func validated() async throws -> Answer {
@@ -107,16 +109,10 @@ extension DataRequest {
             try answer.requireWholeBody()
             return answer
         }
-        return try await onPool(conditions) { answer in
+        return try await readOnPool({ try await handle.answer(conditions) }) { answer in
             try await conditions.check(answer)
             try answer.requireWholeBody()
             return answer
         }
-    }
-
-    private func onPool<Value: Sendable>(
-        _ conditions: ReadingConditions?, _ body: @escaping @Sendable (Answer) async throws -> Value
-    ) async throws -> Value {
-        try await readOnPool({ try await self.handle.answer(conditions) }, body)
     }
 }

@@ -1,6 +1,6 @@
 package import CurlEngine
 
-/// The instant at which a call is ended, in any state: by ``RequestActor/deadlineIsOver()``, or by the exchange of a call without an actor,
+/// The instant at which a call is ended, in any state: by ``RequestActor/timerIsDue()``, or by the exchange of a call without an actor,
 /// whose ``Deadlines`` have the same limit.
 package struct CallDeadline: Sendable {
     /// The instant at which the call was made.

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The deadline of a call.
-extension RequestActor: EngineTimerTarget {
+extension RequestActor: @preconcurrency EngineTimerTarget {
     /// Sets the timer for the deadline, unless the call has ended or has no deadline.
     func setTimer() {
         guard !hasEnded, timer == nil, let end = call.deadline.end else { return }
@@ -10,10 +10,8 @@ extension RequestActor: EngineTimerTarget {
         executor.engineLoop.set(timer, at: end)
     }
 
-    nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
-
     /// Ends the call at its deadline, whatever it waits for.
-    func deadlineIsOver() {
+    func timerIsDue() {
         // The total limits of exchanges in progress end at the same moment, or ended just before.
         var late: (any Error)?
         if let exchange, !exchange.hasMoved, let failure = exchange.onEngineThread.failure,

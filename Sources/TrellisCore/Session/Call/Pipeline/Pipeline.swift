@@ -676,12 +676,7 @@ final class Pipeline: Sendable {
     /// Runs one exchange when the limits of its host permit it.
     @inline(__always)
     private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
-        hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
-    }
-
-    @inline(never)
-    private func exchangeAtOnce(_ request: Request) async throws -> StepResponse {
-        try await exchangeOnRoute(request, nil)
+        hasLimits ? try await exchangeInTurn(request) : try await exchangeOnRoute(request, nil)
     }
 
     @inline(never)
@@ -712,7 +707,7 @@ final class Pipeline: Sendable {
     // MARK: The observation and the way to the server
 
     /// Runs one exchange on its route to the server.
-    @inline(__always)
+    @inline(never)
     private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, by: observer) }
         return try await exchangeUnobserved(request, permit)
