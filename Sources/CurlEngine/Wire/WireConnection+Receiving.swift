@@ -11,10 +11,12 @@ extension WireConnection {
         }
         // A cancelled transfer is handled with the changes.
         guard !transfer.isCancelled else { return }
-        if ready.interest.contains(.write), interest.contains(.write) { sendRest(transfer) }
-        // Bytes that are held are used first, with the changes of the transfer.
-        if ready.interest.contains(.read), held == nil, transfer.wire.connection === self, !transfer.isCancelled {
-            receive(transfer)
+        // An early response ends the sending. Bytes that are held are used first, with the changes of the transfer.
+        if ready.interest.contains(.read), held == nil { receive(transfer) }
+        if ready.interest.contains(.write), interest.contains(.write), transfer.wire.connection === self,
+            !transfer.isCancelled
+        {
+            sendRest(transfer)
         }
     }
 

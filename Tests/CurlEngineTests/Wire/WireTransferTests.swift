@@ -271,6 +271,40 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// The socket is ready for both directions in one turn: the response is read before more of the body is sent.
+    @Test func anEarlyResponseEndsTheSending() async throws {
+        let isFull = LoopbackServer.Gate(), isAnswered = DispatchSemaphore(value: 0), passed = Locked(Int64(0))
+        let server = try LoopbackServer { connection in
+            guard let head = try connection.readHead() else { return }
+            try connection.wait(for: isFull)
+            try connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+            _ = try connection.read(exactly: Int(passed.withLock { $0 }) - head.headBytes.count)
+            connection.waitUntilReceived()
+            isAnswered.signal()
+            _ = try connection.readToEnd()
+        }
+        let run = Self.run()
+        let url = try WireURL(parsing: server.url("/"))
+        let put = TransferOptions(url: url, method: "PUT", body: .stream(length: 64 << 20), version: .http1)
+        let ended = AsyncStream<TransferReport?>.makeStream()
+        let outcome = EngineRun.Outcome(whenEnded: { ended.continuation.yield($0.end?.report) })
+        outcome.streamed = Data(count: 64 << 20)
+        await run.onEngine { run.start(put, outcome) }
+        let isWaiting: @Sendable () -> Bool = { outcome.transfer?.wire.connection?.outgoing.isWaiting == true }
+        while !Task.isCancelled, await !run.onEngine(isWaiting) { await Task.yield() }
+        let before = await run.onEngine { () -> Int64? in
+            // The engine thread looks at its sockets again when the response is there, and the server has room.
+            let count = outcome.transfer?.wire.connection?.outgoing.sentCount ?? 0
+            passed.withLock { $0 = count }
+            isFull.open()
+            isAnswered.wait()
+            return count
+        }
+        let report = await ended.stream.first { _ in true } ?? nil
+        #expect(report?.bytesSent == before)
+        await run.finish()
+    }
+
     /// The server resets the connection while it sends a body without a length, and the next part of the request finds that first.
     @Test func aResetDuringAnUploadIsNoEndOfABody() async throws {
         let server = try LoopbackServer { connection in
