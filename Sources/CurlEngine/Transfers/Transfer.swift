@@ -70,7 +70,7 @@ package final class Transfer: @unchecked Sendable {
         isCancelled = true
         delegate = nil
         upload.discard()
-        handshake?.abandon()
+        connection.switched?.end(with: ConnectionClosed())
         engine.update(self)
     }
 
@@ -81,7 +81,9 @@ package final class Transfer: @unchecked Sendable {
         easy = nil
         wire = WireProgress()
         upload.discard()
-        handshake?.abandon()
+        connection.switched?.end(with: ConnectionClosed())
+        // The connection and the transfer refer to each other.
+        connection.switched = nil
         handshake = nil
     }
 

@@ -65,6 +65,8 @@ struct TransferConnection {
     var hasOpenedSocket = false
     /// The progress of a transfer that the engine serves without libcurl.
     var wire = WireProgress()
+    /// The connection after a switch of protocols, if any.
+    var switched: SwitchedConnection?
     /// Whether a connection was made for the transfer, in any attempt.
     var hasBeenMade = false
 }

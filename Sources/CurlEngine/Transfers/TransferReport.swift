@@ -61,8 +61,9 @@ extension TransferReport {
         }
         guard let connection = wire.connection else { return }
         firstByte = time(wire.firstByte)
-        bytesSent = connection.outgoing.sentCount
-        bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count
+        let moved = transfer.connection.switched?.movedBytes ?? (sent: 0, received: 0)
+        bytesSent = connection.outgoing.sentCount + moved.sent
+        bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
         isReusedConnection = wire.isReused
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
     }

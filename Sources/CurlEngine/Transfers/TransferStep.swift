@@ -132,8 +132,8 @@ extension Transfer {
     /// Whether the complete request was sent, as far as libcurl knows.
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
-        if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
         if isOnWire { return wire.connection?.outgoing.isSent ?? false }
+        if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
         guard let easy else { return false }
         return switch options.body {
         case .none: easy.hasSent(bodyBytes: 0)

@@ -1,7 +1,4 @@
-import FoundationEssentials
-
 /// The transfers of one engine whose connections libcurl has made and left to the engine, by socket.
-@safe
 final class ConnectOnlyTransfers {
     /// The most bytes that are received by one call.
     static let receiveSize = 64 << 10
@@ -11,10 +8,6 @@ final class ConnectOnlyTransfers {
     private(set) var takenCount = 0
     /// The socket that libcurl leaves open when it closes its connection; -1 if there is none.
     private var leaving: Int32 = -1
-    /// The memory of the buffer, a block of the pool.
-    private var memory: UnsafeMutableRawPointer?
-
-    deinit { giveBackMemory() }
 
     /// Whether the engine has taken a connection that is still in use.
     var exist: Bool { !transfers.isEmpty }
@@ -52,41 +45,21 @@ final class ConnectOnlyTransfers {
     var taken: [Transfer] { takenCount > 0 ? transfers.values.filter(\.hasTakenConnection) : [] }
 
     /// Takes a socket that is about to be closed from its connection. Afterwards its number may belong to another socket.
-    func willClose(_ socket: Int32) { transfers[socket]?.handshake?.connection?.forgetSocket() }
+    func willClose(_ socket: Int32) { transfers[socket]?.connection.switched?.forgetSocket() }
 
     /// Takes the sockets of all connections from them.
-    func forgetSockets() { for transfer in transfers.values { transfer.handshake?.connection?.forgetSocket() } }
+    func forgetSockets() { for transfer in transfers.values { transfer.connection.switched?.forgetSocket() } }
 
     /// Removes a transfer. Its socket may already belong to another transfer.
     func remove(_ transfer: Transfer) {
-        transfer.handshake?.connection?.forgetSocket()
+        transfer.connection.switched?.forgetSocket()
         guard let socket = transfer.handshake?.socket, transfers[socket] === transfer else { return }
         transfers[socket] = nil
-        if transfers.isEmpty { removeAll() }
     }
 
     /// Forgets all transfers, which refer to their engine.
     func removeAll() {
         forgetSockets()
         transfers = [:]
-        giveBackMemory()
-    }
-
-    private func giveBackMemory() {
-        if let memory = unsafe memory { unsafe BlockPool.giveBack(memory) }
-        unsafe memory = nil
-    }
-
-    /// The buffer for received bytes, which all connections share; `nil` if memory has run out.
-    var buffer: UnsafeMutableRawBufferPointer? {
-        if unsafe memory == nil { unsafe memory = BlockPool.take() }
-        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: BlockPool.blockSize) }
-    }
-
-    /// Returns the first bytes of the buffer without a copy. The next bytes are received into another buffer.
-    func takeChunk(_ count: Int) -> Data {
-        guard let start = unsafe memory else { return Data() }
-        unsafe memory = nil
-        return unsafe BlockPool.data(of: start, count: count)
     }
 }

@@ -1,11 +1,10 @@
 import CCurl
 
-/// The connections that libcurl only makes, and on which the engine itself sends and receives, for transfers that ask their server to
-/// switch protocols.
+/// The transfers that ask their server to switch protocols, and the connections that they get.
 ///
-/// Such a transfer stays in libcurl, because libcurl closes its connection with it, but libcurl has no interest in its socket any more, and
-/// gives its connection to no other transfer. A connection without TLS is taken from libcurl as soon as the protocols are switched
-/// (``takeConnection(of:)``); one with TLS stays there until its end.
+/// A plain server's connection is a ``WireConnection``, before and after the switch. Another connection is made by libcurl, which keeps the
+/// transfer and closes the connection with it, but has no interest in its socket any more, and gives it to no other transfer. If it has no
+/// TLS, it is taken from libcurl as soon as the protocols are switched (``takeConnection(of:)``).
 extension CurlEngine {
     /// Continues a transfer whose connection libcurl has made.
     func beginConnectOnly(_ transfer: Transfer) {
@@ -26,47 +25,54 @@ extension CurlEngine {
         advanceConnectOnly(transfer)
     }
 
-    /// Sends and receives on the connection of a transfer, as far as that is possible now.
+    /// Sends and receives on the connection of a transfer that switches protocols, as far as that is possible now. Before the switch, the
+    /// connection is libcurl's.
     ///
     /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already, and of which the
     /// kernel knows nothing, so that each call receives first and waits for the socket afterwards.
     func advanceConnectOnly(_ transfer: Transfer) {
-        guard let multi, let handshake = transfer.handshake, let channel = self.channel(of: transfer),
-            !transfer.isCancelled
-        else { return }
+        guard let channel = self.channel(of: transfer), !transfer.isCancelled else { return }
         if let failure = transfer.failure {
             // The watchdog has shut down the connection.
-            handshake.connection?.didFail(failure)
-            handshake.connection?.wakeReader()
-            return end(transfer, CURLE_OK)
+            transfer.connection.switched?.didFail(failure)
+            transfer.connection.switched?.wakeReader()
+            return endExchange(transfer)
         }
-        guard let buffer = unsafe connectOnlyTransfers.buffer else {
+        guard let buffer = unsafe wire.buffer else {
             transfer.failure = EngineFailure(kind: .outOfMemory, message: "no memory to receive")
-            return end(transfer, CURLE_OK)
+            return endExchange(transfer)
         }
         var step = SwitchHandshake.Step.wait([])
-        if handshake.connection == nil {
+        if let handshake = transfer.handshake, transfer.connection.switched == nil {
             let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<ConnectOnlyTransfers.receiveSize])
             step = unsafe handshake.advance(channel, buffer)
         }
         // The bytes of the connection may have been received with the head.
-        if let connection = handshake.connection, !transfer.isCancelled { step = serve(transfer, connection) }
+        if let connection = transfer.connection.switched, !transfer.isCancelled { step = serve(transfer, connection) }
         guard !transfer.isCancelled else { return }
         switch step {
-        case .wait(let interest):
-            guard handshake.interest != interest else { return }
-            handshake.interest = interest
-            unsafe multi.sockets.want(handshake.socket, interest, for: ObjectIdentifier(transfer))
+        case .wait(let interest): watch(transfer, for: interest)
         case .goOn: submit { [self] in advanceConnectOnly(transfer) }
-        case .end: end(transfer, CURLE_OK)
+        case .end: endExchange(transfer)
         }
+    }
+
+    private func endExchange(_ transfer: Transfer) {
+        if transfer.isOnWire { wire.end(transfer, nil) } else { end(transfer, CURLE_OK) }
+    }
+
+    private func watch(_ transfer: Transfer, for interest: SocketInterest) {
+        if let connection = transfer.wire.connection { return connection.watch(for: interest, on: self) }
+        guard let multi, let handshake = transfer.handshake, handshake.interest != interest else { return }
+        handshake.interest = interest
+        unsafe multi.sockets.want(handshake.socket, interest, for: ObjectIdentifier(transfer))
     }
 
     /// Moves the bytes of a connection, which is taken from libcurl as soon as libcurl has none of its bytes any more.
     private func serve(_ transfer: Transfer, _ connection: SwitchedConnection) -> SwitchHandshake.Step {
         if ConnectionChannel.keepsNoBytes, !takeConnection(of: transfer) { return .end }
         guard let channel = self.channel(of: transfer) else { return .end }
-        let step = connection.serve(channel, connectOnlyTransfers)
+        let step = connection.serve(channel, wire)
         // Everything was received that libcurl and the socket had.
         if case .wait(let interest) = step, interest.contains(.read), !takeConnection(of: transfer) { return .end }
         return step
@@ -75,29 +81,26 @@ extension CurlEngine {
     /// Sends the outgoing bytes of a connection at once, for a writer on this thread, so that they need not wait for the next turn. Further
     /// bytes of the same turn are collected, and sent together.
     func sendConnectOnly(_ transfer: Transfer) {
-        let turn = executor.engineLoop.systemNow
-        guard let handshake = transfer.handshake, handshake.lastSendTurn != turn, let connection = handshake.connection,
-            let channel = self.channel(of: transfer), !transfer.isCancelled, transfer.failure == nil
-        else {
-            return submit { [self] in advanceConnectOnly(transfer) }
-        }
-        handshake.lastSendTurn = turn
-        // The rest is sent when the socket is ready.
-        guard connection.send(channel) else {
-            return submit { [self] in advanceConnectOnly(transfer) }
-        }
+        guard !transfer.isCancelled, transfer.failure == nil, let connection = transfer.connection.switched,
+            let channel = self.channel(of: transfer),
+            connection.mayBeginSending(in: executor.engineLoop.systemNow),
+            // The rest is sent when the socket is ready.
+            connection.send(channel)
+        else { return submit { [self] in advanceConnectOnly(transfer) } }
     }
 
     /// Returns the channel for the bytes of a transfer; `nil` if the transfer has no connection any more.
     private func channel(of transfer: Transfer) -> ConnectionChannel? {
-        if transfer.hasTakenConnection { return transfer.handshake.map { ConnectionChannel(socket: $0.socket) } }
+        if let connection = transfer.wire.connection { return ConnectionChannel(socket: connection.socket) }
+        guard let handshake = transfer.handshake else { return nil }
+        if transfer.hasTakenConnection { return ConnectionChannel(socket: handshake.socket) }
         guard let multi, let easy = transfer.easy else { return nil }
         return ConnectionChannel(multi, easy, isEncrypted: transfer.options.isEncryptedOnTheWire)
     }
 
     /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.
     func flushConnectOnly(_ transfer: Transfer) {
-        guard let connection = transfer.handshake?.connection, let channel = self.channel(of: transfer) else { return }
+        guard let connection = transfer.connection.switched, let channel = self.channel(of: transfer) else { return }
         _ = connection.send(channel)
     }
 
@@ -106,8 +109,7 @@ extension CurlEngine {
         // Before the socket is closed: a writer may be sending on it.
         connectOnlyTransfers.remove(transfer)
         closeTakenConnection(of: transfer)
-        transfer.handshake?.connection?.dropBytes()
-        // The connection and the transfer refer to each other.
         transfer.handshake = nil
+        transfer.leaveSwitched()
     }
 }

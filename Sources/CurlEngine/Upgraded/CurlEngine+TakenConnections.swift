@@ -15,7 +15,8 @@ extension CurlEngine {
     ///
     /// - Returns: `false` if libcurl has the connection, but not its transfer any more, which has failed.
     func takeConnection(of transfer: Transfer) -> Bool {
-        guard let multi, let easy = transfer.easy, let handshake = transfer.handshake, handshake.connection != nil,
+        guard let multi, let easy = transfer.easy, let handshake = transfer.handshake,
+            let connection = transfer.connection.switched,
             !transfer.options.isEncryptedOnTheWire
         else { return true }
         // While the easy handle is there, it is known whether libcurl has the addresses.
@@ -24,12 +25,12 @@ extension CurlEngine {
         let isTaken = connectOnlyTransfers.take(handshake.socket) { multi.remove(transfer, hasFailed: false) }
         guard isTaken else {
             let failure = EngineFailure(kind: .internalError, message: "libcurl has kept a connection")
-            handshake.connection?.didFail(failure)
-            handshake.connection?.wakeReader()
+            connection.didFail(failure)
+            connection.wakeReader()
             return false
         }
         handshake.didTakeConnection(report)
-        handshake.connection?.allowDirectReading()
+        connection.allowDirectReading()
         return true
     }
 

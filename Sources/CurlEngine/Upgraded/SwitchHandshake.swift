@@ -26,8 +26,6 @@ final class SwitchHandshake {
     private(set) var takenReport: TransferReport?
     /// The interest in the socket that was last set.
     var interest: SocketInterest?
-    /// The connection after a 101; `nil` before.
-    private(set) var connection: SwitchedConnection?
     private unowned let transfer: Transfer
     /// The bytes of the request; empty after a response of status 101.
     private var request: [UInt8]
@@ -42,8 +40,6 @@ final class SwitchHandshake {
     private let connectTime: Int64
     private let start: EngineInstant
     private var firstByte: EngineInstant?
-    /// The turn of the loop in which a writer last sent its bytes at once.
-    var lastSendTurn = EngineInstant(nanoseconds: 0)
 
     init(_ transfer: Transfer, _ easy: EasyHandle, socket: Int32, now: EngineInstant) {
         self.transfer = transfer
@@ -67,7 +63,7 @@ final class SwitchHandshake {
     /// Returns the measurements with what libcurl does not know.
     func completed(_ report: TransferReport) -> TransferReport {
         var report = report
-        let moved = connection?.movedBytes ?? (sent: 0, received: 0)
+        let moved = transfer.connection.switched?.movedBytes ?? (sent: 0, received: 0)
         report.bytesSent = Int64(sentCount) + moved.sent
         report.bytesReceived += moved.received
         report.firstByte = firstByte.map { connectTime + $0.nanoseconds(since: start) / 1000 } ?? 0
@@ -81,10 +77,7 @@ final class SwitchHandshake {
     }
 
     /// Whether the complete request was sent.
-    var hasSentRequest: Bool { connection != nil || sentCount == request.count }
-
-    /// Ends the connection, if there is one, because its engine or its transfer ends.
-    func abandon() { connection?.end(with: ConnectionClosed()) }
+    var hasSentRequest: Bool { transfer.connection.switched != nil || sentCount == request.count }
 
     // MARK: Exchange
 
@@ -116,7 +109,7 @@ final class SwitchHandshake {
     }
 
     /// Whether this transfer has ended for its delegate, or the connection has another owner.
-    private var isOver: Bool { transfer.isCancelled || connection != nil }
+    private var isOver: Bool { transfer.isCancelled || transfer.connection.switched != nil }
 
     /// Whether the reader of the body takes no more bytes at present.
     private var isHeld: Bool {
@@ -194,10 +187,10 @@ final class SwitchHandshake {
         }
         unsafe transfer.parser.adopt(head, receivedBytes: decoder.headBytes)
         let connection = SwitchedConnection(
-            transfer, received: Array(input[used...]),
+            transfer, received: unsafe input.span.bytes.extracting(used..<input.count),
             plainSocket: transfer.options.isEncryptedOnTheWire ? -1 : socket)
         (input, used, request) = ([], 0, [])
-        self.connection = connection
+        transfer.connection.switched = connection
         transfer.delegate?.transferDidSwitchProtocols(head, connection)
     }
 }

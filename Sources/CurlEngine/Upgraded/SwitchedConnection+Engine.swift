@@ -1,10 +1,10 @@
 /// The part of a connection that the engine thread performs.
 extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
-    func serve(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
+    func serve(_ channel: ConnectionChannel, _ table: WireTable) -> SwitchHandshake.Step {
         let isBlocked = !send(channel)
         guard let room = roomToReceive() else { return .end }
-        let step = receive(from: channel, connections, room: room)
+        let step = receive(from: channel, table, room: room)
         guard case .wait(let interest) = step else { return step }
         return .wait(isBlocked ? interest.union(.write) : interest)
     }
@@ -26,6 +26,14 @@ extension SwitchedConnection {
             }
         }
         return true
+    }
+
+    /// Records that a writer sends at once in a turn of the loop. Returns `false` if one has done so in that turn.
+    func mayBeginSending(in turn: EngineInstant) -> Bool {
+        state.withLock { state in
+            defer { state.lastSendTurn = turn }
+            return state.lastSendTurn != turn
+        }
     }
 
     private func nextSlice() -> OutgoingSlice? {
@@ -71,17 +79,17 @@ extension SwitchedConnection {
 
     /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
     private func receive(
-        from channel: ConnectionChannel, _ connections: ConnectOnlyTransfers, room: Int
+        from channel: ConnectionChannel, _ table: WireTable, room: Int
     ) -> SwitchHandshake.Step {
         guard room > 0 else { return .wait([]) }
-        guard let buffer = unsafe connections.buffer else {
+        guard let buffer = unsafe table.buffer else {
             didFail(EngineFailure(kind: .outOfMemory, message: "no memory to receive"))
             return .end
         }
         var count = 0
         let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(room, buffer.count)])
         let outcome = unsafe receive(from: channel, into: target, &count)
-        let isStored = count == 0 || store(count, connections)
+        let isStored = count == 0 || store(count, table)
         state.withLock { $0.direct.isEngineReceiving = false }
         let step: SwitchHandshake.Step
         switch outcome {
@@ -116,10 +124,10 @@ extension SwitchedConnection {
     }
 
     /// Adds the first bytes of the shared buffer to those that wait for the reader. Returns `false` if memory has run out.
-    private func store(_ count: Int, _ connections: ConnectOnlyTransfers) -> Bool {
-        guard let buffer = unsafe connections.buffer else { return false }
+    private func store(_ count: Int, _ table: WireTable) -> Bool {
+        guard let buffer = unsafe table.buffer else { return false }
         // Few bytes are copied, because a reader may keep them for a long time.
-        let chunk = count > ChunkQueue.largestOwned ? connections.takeChunk(count) : nil
+        let chunk = count > ChunkQueue.largestOwned ? table.takeChunk(count) : nil
         let isStored = state.withLock { state in
             if let chunk {
                 state.received.append(chunk: chunk)
@@ -164,8 +172,16 @@ extension SwitchedConnection: DeferredDelivery {
 extension Transfer {
     /// Closes the connection on which the server has switched protocols. Its reader and its writers get the error.
     package func endConnection(with error: any Error) {
-        handshake?.connection?.end(with: error)
+        connection.switched?.end(with: error)
         // The transfer is cancelled next, and its connection closed.
         engine.flushConnectOnly(self)
+    }
+
+    /// Leaves the connection after a switch of protocols, whose socket is closed.
+    func leaveSwitched() {
+        guard let switched = connection.switched else { return }
+        switched.dropBytes()
+        // The connection and the transfer refer to each other.
+        connection.switched = nil
     }
 }

@@ -27,6 +27,8 @@ package final class SwitchedConnection: Sendable {
         /// A closure that is called once there is something to read, unless a reader waits.
         var onReadable: (@Sendable () -> Void)?
         var outgoing = OutgoingBytes()
+        /// The turn of the loop in which a writer last sent its bytes at once.
+        var lastSendTurn = EngineInstant(nanoseconds: 0)
         /// Whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
         var isSending = false
         var writers: [Waiter<Void>] = []
@@ -82,14 +84,14 @@ package final class SwitchedConnection: Sendable {
     /// - Parameters:
     ///   - received: The bytes that followed the head.
     ///   - plainSocket: The socket of a connection without TLS; -1 for another one.
-    init(_ transfer: Transfer, received: [UInt8], plainSocket: Int32) {
+    init(_ transfer: Transfer, received: RawSpan, plainSocket: Int32) {
         state = Locked(State(plainSocket: plainSocket))
         self.transfer = transfer
         engineExecutor = transfer.engine.executor
         let isStored = state.withLock { state in
-            state.isFull = received.count >= Self.readAhead
-            state.moved.received = Int64(received.count)
-            return received.withBytes { state.received.append($0) }
+            state.isFull = received.byteCount >= Self.readAhead
+            state.moved.received = Int64(received.byteCount)
+            return state.received.append(received)
         }
         if !isStored { didFail(EngineFailure(kind: .outOfMemory, message: "no memory for the received bytes")) }
     }

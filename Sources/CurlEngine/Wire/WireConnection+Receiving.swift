@@ -11,10 +11,11 @@ extension WireConnection {
         }
         // A cancelled transfer is handled with the changes.
         guard !transfer.isCancelled else { return }
+        guard transfer.connection.switched == nil else { return transfer.engine.advanceConnectOnly(transfer) }
         // An early response ends the sending. Bytes that are held are used first, with the changes of the transfer.
         if ready.interest.contains(.read), held == nil { receive(transfer) }
         if ready.interest.contains(.write), interest.contains(.write), transfer.wire.connection === self,
-            !transfer.isCancelled
+            !transfer.isCancelled, transfer.connection.switched == nil
         {
             sendRest(transfer)
         }
@@ -47,7 +48,9 @@ extension WireConnection {
             transfer.pauses.applied &= ~1
             held.withBytes { use($0, for: transfer) }
         }
-        guard transfer.wire.connection === self, !transfer.isCancelled else { return }
+        guard transfer.wire.connection === self, !transfer.isCancelled, transfer.connection.switched == nil else {
+            return
+        }
         sendRest(transfer)
     }
 
@@ -74,7 +77,9 @@ extension WireConnection {
             if unsafe decoder.headBytes != headBytes { transfer.activity.last = engine.now }
             room -= count
             // A full buffer means that there may be more.
-            guard count == size, room > 0, transfer.wire.connection === self, !transfer.isCancelled else { return }
+            guard count == size, room > 0, transfer.wire.connection === self, !transfer.isCancelled,
+                transfer.connection.switched == nil
+            else { return }
         }
         updateInterest(transfer)
     }
@@ -99,9 +104,12 @@ extension WireConnection {
                 case .head(let head): receive(head, for: transfer)
                 case .body(let range): receive(bytes.extracting(range), for: transfer)
                 case .end(let trailers):
-                    let keeps = unsafe decoder.isReusable && outgoing.isSent && position == bytes.byteCount
+                    let keeps =
+                        unsafe decoder.isReusable && outgoing.isSent && position == bytes.byteCount
+                        && !transfer.options.switchesProtocols
                     return table.end(transfer, nil, trailers: trailers, keeps: keeps)
-                case .switched: throw EngineFailure(kind: .head(.unexpectedStatus(101)), message: "")
+                case .switched(let head):
+                    return try switchProtocols(head, bytes.extracting(position..<bytes.byteCount), of: transfer)
                 }
                 guard !transfer.isCancelled else { return }
                 if transfer.failure != nil { return table.end(transfer, nil) }
@@ -129,6 +137,18 @@ extension WireConnection {
         }
         if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
         transfer.delegate?.transferDidReceiveHead(head)
+    }
+
+    /// Leaves the connection to another protocol, to which the bytes after the head belong.
+    private func switchProtocols(_ head: WireHead, _ bytes: RawSpan, of transfer: Transfer) throws(EngineFailure) {
+        // After a 101 to a part of the request, the rest of the request would be taken for the other protocol.
+        guard outgoing.isSent else { throw EngineFailure(kind: .head(.unexpectedStatus(head.status)), message: "") }
+        if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
+        let switched = SwitchedConnection(transfer, received: bytes, plainSocket: socket)
+        switched.allowDirectReading()
+        transfer.connection.switched = switched
+        transfer.delegate?.transferDidSwitchProtocols(head, switched)
+        transfer.engine.advanceConnectOnly(transfer)
     }
 
     private func receive(_ bytes: RawSpan, for transfer: Transfer) {
@@ -159,7 +179,9 @@ extension WireConnection {
             table.end(transfer, nil, trailers: trailers)
         } catch {
             // A head that is cut is a connection that was lost, as libcurl has it.
-            guard error.kind == .head(.cutShort) else { return table.end(transfer, error) }
+            guard error.kind == .head(.cutShort), !transfer.options.switchesProtocols else {
+                return table.end(transfer, error)
+            }
             let text = "the server closed the connection inside the head of its response"
             table.end(transfer, EngineFailure(CURLE_RECV_ERROR, detail: text))
         }

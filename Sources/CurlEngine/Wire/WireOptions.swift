@@ -2,7 +2,7 @@
 extension TransferOptions {
     /// Whether the engine serves the transfer without libcurl, if its configuration allows that.
     var isForWire: Bool {
-        guard !url.isSecure, !switchesProtocols, route.isPlain, !url.hasZone else { return false }
+        guard !url.isSecure, route.isPlain, !switchesProtocols || route.proxy == nil, !url.hasZone else { return false }
         return version == .http1 || version == .http2OverTLS
     }
 }

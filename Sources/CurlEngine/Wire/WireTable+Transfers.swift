@@ -6,7 +6,9 @@ extension WireTable {
     func start(_ transfer: Transfer) {
         let engine = transfer.engine
         if transfer.wire.start == 0 { transfer.wire.start = engine.executor.engineLoop.systemNow.nanoseconds }
-        if !transfer.wire.needsConnection, let connection = idleConnection(for: transfer) {
+        if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
+            let connection = idleConnection(for: transfer)
+        {
             transfer.wire.isReused = true
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
@@ -209,6 +211,7 @@ extension WireTable {
         guard keeps, !connection.isRetired else {
             close(connection)
             connection.transfer = nil
+            transfer.leaveSwitched()
             return false
         }
         connection.watch(for: .read, on: transfer.engine)
@@ -257,6 +260,8 @@ extension WireTable {
             engine.leaveGates(transfer)
             engine.lastUse = engine.now
             _ = leave(transfer, keeps: false)
+        } else if transfer.connection.switched != nil {
+            engine.advanceConnectOnly(transfer)
         } else if !transfer.decodeFurther() || transfer.failure != nil {
             end(transfer, nil)
         } else if let connection = transfer.wire.connection {

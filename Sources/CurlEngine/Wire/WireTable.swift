@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 private import Glibc
 
 /// The sockets on which an engine itself speaks HTTP/1.1, with the idle connections among them.
@@ -33,8 +34,6 @@ final class WireTable {
     @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
     private var memory: UnsafeMutableRawPointer?
 
-    /// The size of ``buffer`` in bytes.
-    static let bufferSize = 256 << 10
     /// Generations are apart from libcurl's sockets, which have the same descriptors at other times.
     private static let firstGeneration: UInt32 = 1 << 31
 
@@ -45,13 +44,19 @@ final class WireTable {
 
     deinit {
         closeAll()
-        unsafe free(memory)
     }
 
     /// The memory in which bytes are received, and from which bodies are sent; `nil` if memory has run out.
     var buffer: UnsafeMutableRawBufferPointer? {
-        if unsafe memory == nil { unsafe memory = malloc(Self.bufferSize) }
-        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: Self.bufferSize) }
+        if unsafe memory == nil { unsafe memory = BlockPool.take() }
+        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: BlockPool.blockSize) }
+    }
+
+    /// Returns the first bytes of ``buffer`` without a copy. The next bytes are received elsewhere.
+    func takeChunk(_ count: Int) -> Data {
+        guard let start = unsafe memory else { return Data() }
+        unsafe memory = nil
+        return unsafe BlockPool.data(of: start, count: count)
     }
 
     /// Whether transfers have connections, or are on their way to one.
@@ -126,6 +131,8 @@ final class WireTable {
         connection.pool.count -= 1
         if connection.pool.count == 0 { forget(connection.pool) }
         connection.observation?.end()
+        // A writer may be sending on the socket.
+        connection.transfer?.connection.switched?.forgetSocket()
         _ = Glibc.close(connection.socket)
     }
 
@@ -134,6 +141,7 @@ final class WireTable {
         for entry in unsafe entries {
             switch entry.use {
             case .connection(let connection)?:
+                connection.transfer?.connection.switched?.forgetSocket()
                 connection.transfer?.abandon()
                 connection.transfer = nil
                 connection.observation?.end()
@@ -149,6 +157,8 @@ final class WireTable {
         unsafe lastPool = nil
         unsafe (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
         (openCount, idleCount) = (0, 0)
+        if let memory = unsafe memory { unsafe BlockPool.giveBack(memory) }
+        unsafe memory = nil
     }
 
     // MARK: Pools
