@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // Returns whether libcurl's TLS library is the OpenSSL whose functions this module finds. If it is not, the functions of this header do
 // nothing with libcurl's connections, and say so in their results.
@@ -26,26 +27,52 @@ bool ccurl_tls_has_no_streams(CURL *_Nonnull easy);
 // Returns whether it is certain that the peer has not ended the TLS session of a transfer's current connection.
 bool ccurl_tls_is_open(CURL *_Nonnull easy);
 
+// Returns the session (`SSL *`) of a transfer's current connection, for the functions that take one; NULL if there is none of OpenSSL.
+void *_Nullable ccurl_tls_session(CURL *_Nonnull easy);
+
 // The results of `ccurl_tls_read_chain`: the chain was verified in the handshake of the connection, against revocation lists, and with an
 // OCSP response that the server has sent.
 #define CCURL_CHAIN_VALIDATED 1
 #define CCURL_CHAIN_CHECKED_LISTS 2
 #define CCURL_CHAIN_CHECKED_STAPLE 4
 typedef void (*ccurl_der_callback)(void *_Nonnull, bool is_sent, const uint8_t *_Nonnull, size_t);
-// Passes the certificates of a transfer's current connection to the callback, encoded as DER and leaf first: those of the verified chain,
-// and then, with `is_sent`, those that the server has sent. A connection for which libcurl verifies nothing (`verifies` is false), or that
-// has resumed a TLS session, has no verified chain. Returns the flags above, or -1 if the connection has no session of OpenSSL.
-int ccurl_tls_read_chain(CURL *_Nonnull easy, bool verifies, ccurl_der_callback _Nonnull add, void *_Nonnull context);
-// Returns whether a transfer's current connection has resumed a TLS session of OpenSSL.
-bool ccurl_tls_is_resumed(CURL *_Nonnull easy);
+// Passes the certificates of a session to the callback, encoded as DER and leaf first: those of the verified chain, and then, with
+// `is_sent`, those that the server has sent. A session for which libcurl verifies nothing (`verifies` is false), or that was resumed, has
+// no verified chain. Returns the flags above, or -1 without a session.
+int ccurl_tls_read_chain(void *_Nullable session, bool verifies, ccurl_der_callback _Nonnull add, void *_Nonnull context);
+// Returns whether a session was resumed.
+bool ccurl_tls_is_resumed(const void *_Nullable session);
 
 #define CCURL_TLS_1_2 0x0303
 #define CCURL_TLS_1_3 0x0304
-// Returns the version of TLS of a transfer's current connection, whose handshake is complete, as its number (RFC 8446, section 4.2.1); 0
-// if the connection has no session of OpenSSL.
-int ccurl_tls_version(CURL *_Nonnull easy);
-// Returns OpenSSL's name of the cipher suite of that connection, which stays valid; NULL if it has none.
-const char *_Nullable ccurl_tls_cipher(CURL *_Nonnull easy);
+// Returns the version of TLS of a session, whose handshake is complete, as its number (RFC 8446, section 4.2.1); 0 without a session.
+int ccurl_tls_version(const void *_Nullable session);
+// Returns OpenSSL's name of the cipher suite of a session, which stays valid; NULL if it has none.
+const char *_Nullable ccurl_tls_cipher(const void *_Nullable session);
+
+// Makes OpenSSL prepare the sessions of a context for `ccurl_tls_take`. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns false if it
+// cannot.
+bool ccurl_tls_allow_taking(void *_Nullable context);
+struct ccurl_tls_stream;
+// Makes OpenSSL read and write a socket itself for a session that libcurl has set up on that socket. libcurl keeps the session until its
+// connection is closed, and the result with it, but may not be asked to send and receive any more. Returns NULL if memory has run out.
+struct ccurl_tls_stream *_Nullable ccurl_tls_take(void *_Nullable session, int socket);
+#define CCURL_TLS_WAIT -1    // nothing can be moved before the socket is ready
+#define CCURL_TLS_MORE -2    // only messages of the handshake were read so far, of which a peer may send any number
+#define CCURL_TLS_CUT_OFF -3 // the peer has ended the connection without an alert
+#define CCURL_TLS_FAILED -4
+// Receives bytes. Returns their number, 0 if the peer has ended the session, or one of the results above.
+ssize_t ccurl_tls_receive(struct ccurl_tls_stream *_Nonnull stream, void *_Nullable bytes, size_t count);
+// Sends bytes. Returns the number that was taken, or one of the results above. After CCURL_TLS_WAIT, the same bytes must come again.
+ssize_t ccurl_tls_send(struct ccurl_tls_stream *_Nonnull stream, const void *_Nullable bytes, size_t count);
+// Returns whether OpenSSL has bytes of the socket that it has not delivered.
+bool ccurl_tls_has_pending(const struct ccurl_tls_stream *_Nonnull stream);
+// Returns whether the peer has neither sent bytes nor ended the connection. Messages of the handshake do not count.
+bool ccurl_tls_is_quiet(struct ccurl_tls_stream *_Nonnull stream);
+// Writes the reason of the last CCURL_TLS_FAILED or CCURL_TLS_CUT_OFF. Returns the system's error; 0 if it has none.
+int ccurl_tls_describe(struct ccurl_tls_stream *_Nonnull stream, char *_Nonnull text, size_t size);
+// Tells the peer the end of the session, if the socket takes that at once.
+void ccurl_tls_close(struct ccurl_tls_stream *_Nonnull stream);
 
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 // Makes OpenSSL verify the name of the server only against the subject alternative names (RFC 9110, section 4.3.4). To be called in a

@@ -70,22 +70,19 @@ static bool has_stapled_response(void *session) {
   return ssl.control(session, GET_OCSP_RESPONSE, 0, &response) > 0 && response != NULL;
 }
 
-// Returns the session of a transfer's current connection; NULL if there is none of OpenSSL.
-static void *current_session(CURL *easy) {
+static bool is_available(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, find);
-  return has_ssl ? ccurl_openssl_session(easy) : NULL;
+  return has_ssl;
 }
 
-bool ccurl_tls_is_resumed(CURL *easy) {
-  void *session = current_session(easy);
-  return session != NULL && ssl.is_resumed(session);
+bool ccurl_tls_is_resumed(const void *session) {
+  return session != NULL && is_available() && ssl.is_resumed(session);
 }
 
-int ccurl_tls_read_chain(CURL *easy, bool verifies, ccurl_der_callback add, void *context) {
+int ccurl_tls_read_chain(void *session, bool verifies, ccurl_der_callback add, void *context) {
   enum { VERIFIED = 0 };
-  void *session = current_session(easy);
-  if (session == NULL) return -1;
+  if (session == NULL || !is_available()) return -1;
   const void *chain = ssl.validated(session);
   // Without verification, OpenSSL has stored only the chain that the server has sent. The session itself does not tell whether libcurl
   // verifies: newer versions ask for the result after the handshake.

@@ -77,7 +77,7 @@ bool ccurl_openssl_find_any(void *functions, const char *const *names, size_t co
   return ccurl_find_functions(any_library, names, functions, count);
 }
 
-void *ccurl_openssl_session(CURL *easy) {
+void *ccurl_tls_session(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (!ccurl_tls_has_openssl() || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return NULL;
   return session != NULL && session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;

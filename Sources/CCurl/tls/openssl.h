@@ -2,7 +2,6 @@
 #ifndef TRELLIS_OPENSSL_H
 #define TRELLIS_OPENSSL_H
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,8 +15,5 @@ void *ccurl_openssl_function(const char *name);
 // Fills an array with functions for objects that only functions found here use: those of libcurl's OpenSSL, or otherwise of the
 // system's.
 bool ccurl_openssl_find_any(void *functions, const char *const *names, size_t count);
-
-// Returns the session (`SSL *`) of a transfer's current connection, for functions from above; NULL if there is none.
-void *ccurl_openssl_session(CURL *easy);
 
 #endif

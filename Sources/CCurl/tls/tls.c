@@ -46,7 +46,7 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
 }
 
 // Returns OpenSSL's session of a transfer's connection; NULL if there is none.
-static const void *session_of(CURL *easy) { return is_available() ? ccurl_openssl_session(easy) : NULL; }
+static const void *session_of(CURL *easy) { return is_available() ? ccurl_tls_session(easy) : NULL; }
 
 // Reads the protocol that ALPN selected. Returns false if the protocol cannot be known.
 static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
@@ -62,17 +62,15 @@ bool ccurl_tls_is_open(CURL *easy) {
   return session != NULL && !(ssl.shutdown(session) & RECEIVED_SHUTDOWN);
 }
 
-int ccurl_tls_version(CURL *easy) {
+int ccurl_tls_version(const void *session) {
   // OpenSSL's own QUIC has the version of QUIC here, whose handshake is that of TLS 1.3 (RFC 9001).
   enum { QUIC_1 = 1 };
-  const void *session = session_of(easy);
-  int version = session == NULL ? 0 : ssl.version(session);
+  int version = session == NULL || !is_available() ? 0 : ssl.version(session);
   return version == QUIC_1 ? CCURL_TLS_1_3 : version;
 }
 
-const char *ccurl_tls_cipher(CURL *easy) {
-  const void *session = session_of(easy);
-  const void *cipher = session == NULL ? NULL : ssl.cipher(session);
+const char *ccurl_tls_cipher(const void *session) {
+  const void *cipher = session == NULL || !is_available() ? NULL : ssl.cipher(session);
   return cipher == NULL ? NULL : ssl.cipher_name(cipher);
 }
 

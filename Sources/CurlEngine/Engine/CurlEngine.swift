@@ -282,8 +282,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty else {
             return EngineInstant(nanoseconds: 0)
         }
-        guard let nextCheck else { return multi?.deadline }
-        return min(nextCheck, multi?.deadline ?? nextCheck)
+        let deadline = wire.deadline.map { min($0, multi?.deadline ?? $0) } ?? multi?.deadline
+        guard let nextCheck else { return deadline }
+        return min(nextCheck, deadline ?? nextCheck)
     }
 
     /// Handles a ready socket.
@@ -326,6 +327,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         if lookups.hasConnecting { endCompleteLookups() }
         handOver(to: multi, poller)
         act(multi, ifDueAt: now)
+        wire.act(ifDueAt: now)
         checkConnections(multi, now: now)
         // The last of these may have applied changes.
         if multi.hasSentEnd { finishTransfers() }

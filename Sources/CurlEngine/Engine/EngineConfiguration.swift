@@ -23,8 +23,11 @@ package struct EngineConfiguration: Sendable {
     /// The observer of the connections; `nil` if they are not observed.
     package var connectionObserver: (any ConnectionObserver)?
 
-    /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire``).
+    /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire(_:)``).
     package var speaksHTTP1 = true
+
+    /// Whether it does so with servers of `https` URLs too, after TLS handshakes by libcurl, where HTTP/2 and HTTP/3 are out of question.
+    package var speaksHTTP1OverTLS = false
 
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.

@@ -74,6 +74,7 @@ enum Callbacks {
         return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { easy in
             unsafe easy.notePeer(peer, port: peerPort)
             easy.handshake?.isComplete = true
+            if let tls = easy.transfer?.wire.tls { return tls.isConnected() }
             return easy.transfer?.isConnected(from: port) ?? CURL_PREREQFUNC_ABORT
         }
     }

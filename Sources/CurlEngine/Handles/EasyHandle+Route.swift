@@ -54,7 +54,7 @@ extension EasyHandle {
         _ = unsafe ccurl_set_pointer(curl, CURLOPT_SHARE, handle)
     }
 
-    private func connect(to target: String?) -> Bool {
+    func connect(to target: String?) -> Bool {
         unsafe ccurl_free(lists.connect)
         unsafe lists.connect = nil
         if let target {

@@ -90,6 +90,24 @@ extension EasyHandle {
 
     // MARK: Handshakes
 
+    /// Prepares a new handle to make only the TLS connection for a transfer, on a socket that the engine has connected (``socket``). Returns
+    /// `false` if libcurl refuses an option.
+    func prepareHandshake(for transfer: Transfer) -> Bool {
+        self.transfer = transfer
+        let options = transfer.options
+        setCommonOptions()
+        if options.forbidsResumption { set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+        if options.mayConnectForLong { set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
+        unsafe ccurl_set_opensocket_function(curl, Callbacks.giveSocket)
+        unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
+        // libcurl looks up nothing, and takes the socket for one to this address.
+        return unsafe apply(options.trust) && accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "")
+            && connect(to: "::127.0.0.1:") && ccurl_set_sockets_connected(curl, true) == CURLE_OK
+            && ccurl_set_url(curl, options.url.handle) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
+    }
+
     /// Prepares the context of a TLS session that libcurl is about to set up.
     func beginHandshake(_ context: UnsafeMutableRawPointer?) -> CURLcode {
         guard let transfer else { return CURLE_OK }
@@ -98,6 +116,7 @@ extension EasyHandle {
         let rules = transfer.options.trust.rules(for: peer)
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
+        if transfer.wire.tls != nil, unsafe !ccurl_tls_allow_taking(context) { return CURLE_SSL_CERTPROBLEM }
         guard rules.verifies else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }

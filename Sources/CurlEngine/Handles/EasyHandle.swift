@@ -308,7 +308,7 @@ final class EasyHandle {
 
     // MARK: Common options
 
-    private func setCommonOptions() {
+    func setCommonOptions() {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         set(CURLOPT_NOSIGNAL, 1)
         // Without this option the end of a transfer can wait for a resolver thread.

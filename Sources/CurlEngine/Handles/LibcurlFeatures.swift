@@ -56,6 +56,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// of other streams a body that was cut short could be reported as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
+    /// Whether the engine can take a TLS session over from libcurl: 8.1.0 keeps bytes of the socket below TLS.
+    var lendsSessions: Bool { versionNumber != 0x080100 }
+
     /// Whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
     /// complete.
     package var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }

@@ -52,14 +52,15 @@ extension CertificateChain: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(validated.first ?? sent.first) }
 }
 
-extension EasyHandle {
-    /// Reads the certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel,
-    /// they are the server's, and not the proxy's.
-    var chain: CertificateChain? {
+extension CertificateChain {
+    /// Reads the certificates of a TLS session with a server; `nil` without a session.
+    ///
+    /// - Parameter verifies: Whether the handshake has verified the certificates.
+    convenience init?(of session: OpaquePointer?, verifies: Bool) {
         var lists = Lists()
         let flags = unsafe withUnsafeMutablePointer(to: &lists) { lists in
             unsafe ccurl_tls_read_chain(
-                curl, verifiesServers,
+                UnsafeMutableRawPointer(session), verifies,
                 { context, isSent, bytes, count in
                     let certificate = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
                     let lists = unsafe context.assumingMemoryBound(to: Lists.self)
@@ -71,31 +72,41 @@ extension EasyHandle {
                 }, lists)
         }
         guard flags >= 0 else { return nil }
-        var checks: CertificateChain.RevocationChecks = []
+        var checks: RevocationChecks = []
         if flags & CCURL_CHAIN_CHECKED_LISTS != 0 { checks.insert(.lists) }
         if flags & CCURL_CHAIN_CHECKED_STAPLE != 0 { checks.insert(.staple) }
-        return CertificateChain(
-            validated: lists.validated, sent: lists.sent, revocationChecks: checks, version: tlsVersion,
-            cipherSuite: unsafe ccurl_tls_cipher(curl).map { unsafe String(cString: $0) })
+        self.init(
+            validated: lists.validated, sent: lists.sent, revocationChecks: checks,
+            version: unsafe Self.version(ccurl_tls_version(UnsafeMutableRawPointer(session))),
+            cipherSuite: unsafe ccurl_tls_cipher(UnsafeMutableRawPointer(session)).map { unsafe String(cString: $0) })
     }
 
-    /// The version of TLS of the transfer's connection; `nil` without one that the engine knows.
-    private var tlsVersion: TransferTrust.Version? {
-        switch unsafe ccurl_tls_version(curl) {
+    /// Returns the version with a number; `nil` if the engine does not know it.
+    private static func version(_ number: Int32) -> TransferTrust.Version? {
+        switch number {
         case CCURL_TLS_1_2: .v1_2
         case CCURL_TLS_1_3: .v1_3
         default: nil
         }
     }
 
-    /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.
-    var hasResumedSession: Bool { unsafe ccurl_tls_is_resumed(curl) }
-
-    /// Whether libcurl verifies the certificates of the transfer's server.
-    private var verifiesServers: Bool { transfer?.options.trust.server.verifies ?? false }
-
     private struct Lists {
         var validated: [[UInt8]] = []
         var sent: [[UInt8]] = []
     }
+}
+
+extension EasyHandle {
+    /// The certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel, they
+    /// are the server's, and not the proxy's.
+    var chain: CertificateChain? {
+        let verifies = transfer?.options.trust.server.verifies ?? false
+        return unsafe CertificateChain(of: tlsSession, verifies: verifies)
+    }
+
+    /// OpenSSL's session of the current connection; `nil` if there is none.
+    var tlsSession: OpaquePointer? { unsafe OpaquePointer(ccurl_tls_session(curl)) }
+
+    /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.
+    var hasResumedSession: Bool { unsafe ccurl_tls_is_resumed(ccurl_tls_session(curl)) }
 }

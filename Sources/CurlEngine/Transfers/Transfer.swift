@@ -47,7 +47,7 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        isOnWire = engine.configuration.speaksHTTP1 && options.isForWire
+        isOnWire = options.isForWire(engine.configuration)
         unsafe parser =
             isOnWire
             ? HeadParser()

@@ -58,7 +58,9 @@ extension TransferReport {
         if !wire.isReused {
             nameLookup = time(wire.lookedUp)
             connect = time(wire.connected)
+            tls = time(wire.secured)
         }
+        if let peer = wire.tls?.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
         guard let connection = wire.connection else { return }
         firstByte = time(wire.firstByte)
         let moved = transfer.connection.switched?.movedBytes ?? (sent: 0, received: 0)

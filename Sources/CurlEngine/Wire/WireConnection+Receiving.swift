@@ -6,8 +6,9 @@ extension WireConnection {
     /// Handles the socket, which is ready.
     func isReady(_ ready: ReadySocket, in table: WireTable) {
         guard let transfer else {
-            // The server has ended the idle connection, or has sent what nobody has asked for.
-            return table.close(self)
+            // The server has ended the idle connection, or has sent what nobody has asked for. Messages of TLS are no such bytes.
+            if link.tls?.isQuiet() != true { table.close(self) }
+            return
         }
         // A cancelled transfer is handled with the changes.
         guard !transfer.isCancelled else { return }
@@ -52,6 +53,9 @@ extension WireConnection {
             return
         }
         sendRest(transfer)
+        guard transfer.wire.connection === self, !transfer.isCancelled else { return }
+        // The kernel does not know of bytes that TLS has received.
+        if held == nil, link.tls?.hasPending == true { receive(transfer) }
     }
 
     /// Receives bytes, as many as the socket has and one turn allows.
@@ -65,7 +69,7 @@ extension WireConnection {
         let size = min(buffer.count, max(transfer.options.receiveBufferSize, 1))
         var room = buffer.count
         while !isHeld(transfer) {
-            let count = unsafe recv(socket, buffer.baseAddress, size, Self.flags)
+            let count = unsafe link.receive(UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
             guard count > 0 else { return receivedNothing(count, for: transfer) }
             if transfer.wire.firstByte == 0 {
                 transfer.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
@@ -77,19 +81,33 @@ extension WireConnection {
             if unsafe decoder.headBytes != headBytes { transfer.activity.last = engine.now }
             room -= count
             // A full buffer means that there may be more.
-            guard count == size, room > 0, transfer.wire.connection === self, !transfer.isCancelled,
-                transfer.connection.switched == nil
-            else { return }
+            guard transfer.wire.connection === self, !transfer.isCancelled, transfer.connection.switched == nil else {
+                return
+            }
+            guard count == size || link.tls?.hasPending == true else { return }
+            guard room > 0 else { return receiveSoon(transfer) }
         }
         updateInterest(transfer)
     }
 
+    /// Continues to receive in the next turn of the loop. The kernel reports a socket again, but not the bytes that TLS has received.
+    private func receiveSoon(_ transfer: Transfer) {
+        guard link.tls != nil else { return }
+        transfer.engine.submit {
+            guard let connection = transfer.wire.connection, connection.held == nil, !transfer.isCancelled else { return }
+            connection.receive(transfer)
+        }
+    }
+
     /// Handles the end or the failure of the connection.
     private func receivedNothing(_ count: Int, for transfer: Transfer) {
-        if count == 0 { return hasEnded(transfer) }
-        guard errno != EAGAIN, errno != EINTR else { return }
-        let text = EngineFailure.systemText(errno)
-        hasFailed(transfer, EngineFailure(CURLE_RECV_ERROR, detail: "Recv failure: \(text)"))
+        switch Int32(count) {
+        case 0: hasEnded(transfer, isCutOff: false)
+        case CCURL_TLS_WAIT: return
+        case CCURL_TLS_MORE: receiveSoon(transfer)
+        case CCURL_TLS_CUT_OFF: hasEnded(transfer, isCutOff: true)
+        default: hasFailed(transfer, link.failure("Recv", CURLE_RECV_ERROR))
+        }
     }
 
     /// Uses received bytes for the response to a transfer.
@@ -163,12 +181,17 @@ extension WireConnection {
 
     // MARK: Ends
 
-    /// Handles the end of the connection by the server.
-    private func hasEnded(_ transfer: Transfer) {
+    /// Handles the end of the connection by the server, without the alert that TLS demands if `isCutOff` is `true`.
+    private func hasEnded(_ transfer: Transfer, isCutOff: Bool) {
         let table = transfer.engine.wire
         guard unsafe decoder.hasStarted else {
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "Empty reply from server")
-            return isLost(transfer, outgoing.failure ?? failure)
+            return isLost(transfer, outgoing.failure ?? link.tls?.explained(failure) ?? failure)
+        }
+        // An attacker may have ended the connection (RFC 9112, section 9.8).
+        if isCutOff, unsafe decoder.framing == .untilEnd {
+            let text = "the server ended the connection without ending TLS"
+            return table.end(transfer, EngineFailure(kind: .bodyCutShort, message: text))
         }
         // A broken connection is not the end of a body.
         if outgoing.isBroken, let failure = outgoing.failure, unsafe decoder.framing == .untilEnd {

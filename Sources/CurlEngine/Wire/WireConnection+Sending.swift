@@ -7,7 +7,6 @@ extension WireConnection {
     private static let sentPerTurn = 1 << 20
     /// The room in front of a part of the body for what stands before it.
     private static let framingSize = 32
-    static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
     /// Sends the request of a transfer. The connection has no other one.
     func send(_ transfer: Transfer) {
@@ -15,6 +14,11 @@ extension WireConnection {
         self.transfer = transfer
         transfer.wire.connection = self
         transfer.attempts += 1
+        if transfer.options.readsCertificates, let tls = link.tls {
+            transfer.delegate?.transferDidReceiveCertificates(tls.certificates)
+            // Nothing is sent to a server whose certificates the delegate does not accept.
+            guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
+        }
         transfer.connection.localPort = port
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
@@ -60,19 +64,15 @@ extension WireConnection {
     private func push(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count = 0
         while count < bytes.count {
-            let start = unsafe bytes.baseAddress.map { unsafe $0 + count }
-            let sent = unsafe Glibc.send(socket, start, bytes.count - count, Self.flags)
+            let sent = unsafe link.send(UnsafeRawBufferPointer(rebasing: bytes[count...]))
             if sent >= 0 {
                 count += sent
                 continue
             }
-            if errno == EINTR { continue }
-            if errno != EAGAIN {
-                let error = errno
-                let text = EngineFailure.systemText(error)
-                outgoing.failure = EngineFailure(CURLE_SEND_ERROR, detail: "Send failure: \(text)")
-                // The server has ended its direction before.
-                outgoing.isBroken = error != EPIPE
+            if sent != Int(CCURL_TLS_WAIT) {
+                // The server may have ended its direction before. TLS tells the end of a body by an alert.
+                outgoing.isBroken = errno != EPIPE && link.tls == nil
+                outgoing.failure = link.failure("Send", CURLE_SEND_ERROR)
                 (outgoing.bytes, outgoing.start) = ([], 0)
             }
             break

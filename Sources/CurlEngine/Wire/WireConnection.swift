@@ -1,3 +1,6 @@
+import CCurl
+private import Glibc
+
 /// A TCP connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
 final class WireConnection {
     /// The part of the present request that was not sent yet.
@@ -28,7 +31,7 @@ final class WireConnection {
         var isSent: Bool { isComplete && !isWaiting && failure == nil }
     }
 
-    let socket: Int32
+    let link: WireLink
     /// The number that distinguishes this use of the descriptor from the next one.
     let generation: UInt32
     let pool: WirePool
@@ -56,10 +59,10 @@ final class WireConnection {
     var isRetired = false
 
     init(
-        socket: Int32, generation: UInt32, pool: WirePool, peer: Peer, port: Int32, made: EngineInstant,
+        link: WireLink, generation: UInt32, pool: WirePool, peer: Peer, port: Int32, made: EngineInstant,
         observation: (any ConnectionObservation)?
     ) {
-        self.socket = socket
+        self.link = link
         self.generation = generation
         self.pool = pool
         self.peer = peer
@@ -69,6 +72,44 @@ final class WireConnection {
         lastUse = made
         unsafe decoder = HTTP1ResponseDecoder([], limit: 0)
     }
+
+    var socket: Int32 { link.socket }
+}
+
+/// The socket of a connection, with its TLS, if any.
+struct WireLink {
+    let socket: Int32
+    let tls: WireTLS?
+
+    /// Receives bytes. Returns their number, 0 if the server has ended the connection, or a negative result, of which `CCURL_TLS_MORE` and
+    /// `CCURL_TLS_CUT_OFF` are only of TLS.
+    func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if let tls { return unsafe tls.receive(buffer) }
+        let count = unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
+        return count >= 0 ? count : Int(errno == EAGAIN || errno == EINTR ? CCURL_TLS_WAIT : CCURL_TLS_FAILED)
+    }
+
+    /// Sends bytes. Returns the number that was taken, `CCURL_TLS_WAIT` if none can be, or `CCURL_TLS_FAILED`.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let tls { return unsafe tls.send(bytes) }
+        while true {
+            let count = unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, Self.flags)
+            if count >= 0 { return count }
+            guard errno == EINTR else { return Int(errno == EAGAIN ? CCURL_TLS_WAIT : CCURL_TLS_FAILED) }
+        }
+    }
+
+    /// Returns the failure of the last call.
+    func failure(_ name: String, _ code: CURLcode) -> EngineFailure {
+        if let failure = tls?.failure { return failure }
+        let text = EngineFailure.systemText(errno)
+        return EngineFailure(code, detail: "\(name) failure: \(text)")
+    }
+
+    /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.
+    func isQuiet() -> Bool { tls?.isQuiet() ?? ccurl_socket_is_quiet(socket) }
+
+    private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 }
 
 /// The connections to one origin by one route.
@@ -89,6 +130,8 @@ struct WireProgress {
     var connection: WireConnection?
     /// The attempts to make a connection.
     var race: WireRace?
+    /// The TLS handshake on the connection that was made.
+    var tls: WireTLS?
     /// Whether the system looks up the name of the host.
     var isLookingUp = false
     /// Whether a connection must be made, because an idle one was dead.
@@ -99,8 +142,9 @@ struct WireProgress {
     var start: UInt64 = 0
     var lookedUp: UInt64 = 0
     var connected: UInt64 = 0
+    var secured: UInt64 = 0
     var firstByte: UInt64 = 0
 
     /// Whether the transfer has a connection, or is on the way to one.
-    var isUnderWay: Bool { connection != nil || race != nil || isLookingUp }
+    var isUnderWay: Bool { connection != nil || race != nil || tls != nil || isLookingUp }
 }

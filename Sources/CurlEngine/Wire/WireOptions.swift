@@ -1,9 +1,16 @@
 /// The routes and requests that the engine serves without libcurl.
 extension TransferOptions {
-    /// Whether the engine serves the transfer without libcurl, if its configuration allows that.
-    var isForWire: Bool {
-        guard !url.isSecure, route.isPlain, !switchesProtocols || route.proxy == nil, !url.hasZone else { return false }
-        return version == .http1 || version == .http2OverTLS
+    /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
+    func isForWire(_ configuration: EngineConfiguration) -> Bool {
+        guard configuration.speaksHTTP1, route.isPlain, !switchesProtocols || route.proxy == nil, !url.hasZone else {
+            return false
+        }
+        guard url.isSecure else { return version == .http1 || version == .http2OverTLS }
+        guard configuration.speaksHTTP1OverTLS, !switchesProtocols, LibcurlFeatures.current.lendsSessions else {
+            return false
+        }
+        // Without streams beside each other, HTTP/2 gains nothing.
+        return version == .http1 || version == .http2OverTLS && !LibcurlFeatures.current.canMultiplex
     }
 }
 

@@ -17,6 +17,7 @@ extension WireTable {
             let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
             return end(transfer, EngineFailure(kind: mayHaveBeenSent ? .replayRefused : .connectLimit, message: ""))
         }
+        if let failure = engine.configuration.refusal(of: transfer.options) { return end(transfer, failure) }
         guard engine.lookups.admits(transfer, now: engine.executor.engineLoop.systemNow, hasConnection: false) else {
             return
         }
@@ -41,7 +42,8 @@ extension WireTable {
     private func idleConnection(for transfer: Transfer) -> WireConnection? {
         guard idleCount > 0, let pool = knownPool(transfer.options.pool) else { return nil }
         while let connection = takeIdle(pool) {
-            if mayReuse(connection, in: transfer.engine) { return connection }
+            let lacksChain = transfer.options.readsCertificates && connection.link.tls?.isResumed == true
+            if !lacksChain, mayReuse(connection, in: transfer.engine) { return connection }
             // Not among the idle ones any more.
             connection.transfer = transfer
             close(connection)
@@ -56,7 +58,7 @@ extension WireTable {
         if connection.lastUse.advanced(by: engine.idleLifetime) <= now { return false }
         let lifetime = engine.configuration.maximumLifetimeSeconds
         if lifetime > 0, connection.made.advanced(by: .seconds(lifetime)) <= now { return false }
-        return ccurl_socket_is_quiet(connection.socket)
+        return connection.link.isQuiet()
     }
 
     // MARK: Lookups
@@ -162,13 +164,20 @@ extension WireTable {
         let transfer = race.transfer
         transfer.wire.race = nil
         transfer.wire.connected = MonotonicClock.now().nanoseconds
+        guard transfer.options.url.isSecure else { return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer) }
+        secure(transfer, on: socket, to: peer)
+    }
+
+    /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
+    func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer) {
+        let socket = link.socket
         let connection = WireConnection(
-            socket: socket, generation: generation(of: socket), pool: pool(transfer.options.pool),
+            link: link, generation: generation(of: socket), pool: pool(transfer.options.pool),
             peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
             observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
         promote(connection)
-        // The socket is watched for writing, as an attempt.
-        connection.interest = .write
+        // The socket is watched for writing, as an attempt; after a handshake it is not watched.
+        connection.interest = link.tls == nil ? .write : []
         transfer.connection.hasBeenMade = true
         connection.send(transfer)
     }
@@ -206,6 +215,7 @@ extension WireTable {
     private func leave(_ transfer: Transfer, keeps: Bool) -> Bool? {
         transfer.wire.race?.end()
         transfer.wire.race = nil
+        if let tls = transfer.wire.tls { end(tls, of: transfer) }
         guard let connection = transfer.wire.connection else { return nil }
         transfer.wire.connection = nil
         guard keeps, !connection.isRetired else {

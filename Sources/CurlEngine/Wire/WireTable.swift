@@ -8,6 +8,7 @@ final class WireTable {
     /// The use of a socket.
     enum Use {
         case connection(WireConnection)
+        case handshake(WireTLS)
         case attempt(WireRace)
     }
 
@@ -33,6 +34,8 @@ final class WireTable {
     @exclusivity(unchecked) var request: [UInt8] = []
     @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
     private var memory: UnsafeMutableRawPointer?
+    /// The connections for which libcurl makes TLS handshakes.
+    var groups: [TLSGroup] = []
 
     /// Generations are apart from libcurl's sockets, which have the same descriptors at other times.
     private static let firstGeneration: UInt32 = 1 << 31
@@ -81,6 +84,7 @@ final class WireTable {
         guard openCount > 0, let use = use(of: ready) else { return false }
         switch use {
         case .attempt(let race): race.isReady(ready.descriptor)
+        case .handshake(let tls): tls.isReady(ready)
         case .connection(let connection): connection.isReady(ready, in: self)
         }
         return true
@@ -103,6 +107,14 @@ final class WireTable {
         unsafe entries[index].use = use
         openCount += 1
         return unsafe entries[index].generation
+    }
+
+    /// Changes the use of an attempt's socket.
+    func setUse(_ socket: Int32, _ use: Use) { unsafe entries[Int(socket)].use = use }
+
+    /// Returns the use of a socket; `nil` if the socket is not one of these.
+    func use(of socket: Int32) -> Use? {
+        socket >= 0 && Int(socket) < (unsafe entries.count) ? unsafe entries[Int(socket)].use : nil
     }
 
     /// Adds the connection that an attempt has made.
@@ -133,6 +145,7 @@ final class WireTable {
         connection.observation?.end()
         // A writer may be sending on the socket.
         connection.transfer?.connection.switched?.forgetSocket()
+        connection.link.tls?.close()
         _ = Glibc.close(connection.socket)
     }
 
@@ -145,13 +158,19 @@ final class WireTable {
                 connection.transfer?.abandon()
                 connection.transfer = nil
                 connection.observation?.end()
+                connection.link.tls?.close()
                 _ = Glibc.close(connection.socket)
+            case .handshake(let tls)?:
+                tls.transfer?.abandon()
+                tls.close()
+                _ = Glibc.close(tls.socket)
             case .attempt(let race)?: race.abandon()
             case nil: continue
             }
         }
         for transfer in lookingUp { transfer.abandon() }
         lookingUp = []
+        groups = []
         unsafe entries = []
         unsafe pools = [:]
         unsafe lastPool = nil

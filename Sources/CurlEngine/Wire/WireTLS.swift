@@ -1,0 +1,155 @@
+import CCurl
+private import Glibc
+
+/// The TLS of a connection of the engine's own. libcurl makes the handshake on the connected socket, by all rules of the transfer. Then the
+/// engine sends and receives, through the OpenSSL that libcurl has loaded. libcurl's handle is kept, because the session belongs to it.
+@safe
+final class WireTLS {
+    let socket: Int32
+    let peer: Peer
+    private let easy: EasyHandle
+    private let group: TLSGroup
+    /// OpenSSL's session, after the handshake.
+    private var session: OpaquePointer?
+    /// The session with a stream of its own, after the first bytes of the first response. Until then libcurl moves the bytes, because
+    /// it keeps the tickets for later sessions only while it receives.
+    private var stream: OpaquePointer?
+    /// The chain of the server, once it was read.
+    private var chain: CertificateChain?
+    /// Whether the rules of the connection verify certificates.
+    private let verifies: Bool
+    /// The reason of the last failure.
+    private(set) var failure: EngineFailure?
+
+    /// Begins the handshake of a transfer; `nil` if memory has run out.
+    init?(_ transfer: Transfer, in group: TLSGroup, socket: Int32, peer: Peer) {
+        guard let easy = group.makeHandle() else { return nil }
+        self.easy = easy
+        self.group = group
+        self.socket = socket
+        self.peer = peer
+        unsafe (session, stream) = (nil, nil)
+        verifies = transfer.options.trust.server.verifies
+        (easy.socket, easy.transfer) = (socket, transfer)
+        group.watch.didOpen(socket)
+    }
+
+    /// Passes the handshake to libcurl. Returns the failure if libcurl refuses it.
+    func begin(for transfer: Transfer) -> EngineFailure? {
+        guard easy.prepareHandshake(for: transfer) else {
+            return EngineFailure(kind: .unsupported, message: "an option of the request")
+        }
+        return group.add(easy)
+    }
+
+    /// Records the session at the end of the handshake. Returns libcurl's code to continue or to abort.
+    func isConnected() -> Int32 {
+        unsafe session = easy.tlsSession
+        return unsafe session == nil ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
+    }
+
+    /// Ends the handshake with libcurl's result. Returns the failure, if it has failed.
+    func handshakeDidEnd(_ code: CURLcode) -> EngineFailure? {
+        defer { easy.transfer = nil }
+        guard code != CURLE_OK || (unsafe session == nil) else { return nil }
+        let failure = easy.failure(code, isSent: false)
+        return failure.kind == .send || failure.kind == .receive ? failure.as(.connect) : failure
+    }
+
+    /// The certificates of the server.
+    var certificates: CertificateChain? {
+        if chain == nil { chain = unsafe CertificateChain(of: session, verifies: verifies) }
+        return chain
+    }
+
+    /// Whether the connection has resumed an earlier session, which has no verified chain.
+    var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(session)) }
+
+    /// The transfer for which libcurl makes the handshake.
+    var transfer: Transfer? { easy.transfer }
+
+    /// Continues the handshake on the ready socket.
+    func isReady(_ ready: ReadySocket) { group.act(on: ready) }
+
+    // MARK: Bytes
+
+    /// Receives bytes. Returns their number, 0 at the end of the session, or a negative result (`CCURL_TLS_WAIT` and those beside it).
+    func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let stream = unsafe stream else { return unsafe receiveFirst(buffer) }
+        let count = group.inside { unsafe ccurl_tls_receive(stream, buffer.baseAddress, buffer.count) }
+        if count <= Int(CCURL_TLS_CUT_OFF) { failure = describe("SSL_read", CURLE_RECV_ERROR) }
+        return count
+    }
+
+    private func receiveFirst(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 0
+        let code = group.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
+        switch code {
+        case CURLE_OK where count > 0:
+            take()
+            return count
+        case CURLE_OK: return 0
+        case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
+        default:
+            failure = easy.failure(code, isSent: true)
+            return Int(easy.words.containsBytes("unexpected eof") ? CCURL_TLS_CUT_OFF : CCURL_TLS_FAILED)
+        }
+    }
+
+    /// Sends bytes. Returns the number that was taken, or a negative result as ``receive(_:)`` does.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let stream = unsafe stream else { return unsafe sendFirst(bytes) }
+        let count = group.inside { unsafe ccurl_tls_send(stream, bytes.baseAddress, bytes.count) }
+        if count == Int(CCURL_TLS_FAILED) { failure = describe("SSL_write", CURLE_SEND_ERROR) }
+        return count
+    }
+
+    private func sendFirst(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        let code = group.inside { unsafe curl_easy_send(easy.curl, bytes.baseAddress, bytes.count, &count) }
+        switch code {
+        case CURLE_OK where count > 0: return count
+        case CURLE_OK, CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
+        default:
+            failure = easy.failure(code, isSent: true)
+            return Int(CCURL_TLS_FAILED)
+        }
+    }
+
+    /// Takes the session over from libcurl.
+    private func take() { unsafe stream = ccurl_tls_take(UnsafeMutableRawPointer(session), socket) }
+
+    /// Returns the failure of the stream, in libcurl's words.
+    private func describe(_ function: String, _ code: CURLcode) -> EngineFailure {
+        guard let stream = unsafe stream else { return EngineFailure(code, detail: "") }
+        var text = [CChar](repeating: 0, count: 256)
+        let error = unsafe ccurl_tls_describe(stream, &text, text.count)
+        let reason = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return explained(EngineFailure(code, detail: "OpenSSL \(function): \(reason), errno \(error)"))
+    }
+
+    /// Returns the failure with the reason that an alert of the server gives.
+    func explained(_ failure: EngineFailure) -> EngineFailure { easy.handshake?.explained(failure) ?? failure }
+
+    /// Whether received bytes are left of which the kernel knows nothing.
+    var hasPending: Bool { unsafe stream.map { unsafe ccurl_tls_has_pending($0) } ?? false }
+
+    /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.
+    func isQuiet() -> Bool {
+        guard let stream = unsafe stream else { return false }
+        return group.inside { unsafe ccurl_tls_is_quiet(stream) }
+    }
+
+    // MARK: End
+
+    /// Ends the session, before the socket is closed.
+    func close() {
+        group.watch.willClose(socket)
+        easy.transfer = nil
+        if unsafe session != nil, unsafe stream == nil { take() }
+        // libcurl itself does not tell the server the end in all of its versions.
+        if let stream = unsafe stream { group.inside { unsafe ccurl_tls_close(stream) } }
+        group.remove(easy)
+        unsafe (session, stream) = (nil, nil)
+    }
+}
