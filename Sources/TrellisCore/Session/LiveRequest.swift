@@ -31,5 +31,3 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
         elapsed = .nanoseconds(now.nanoseconds(since: prepared.start))
     }
 }
-
-extension Call: ListedCall {}

@@ -12,7 +12,7 @@ final class ValidationRecorder: ReadingObserver {
     func didSerialize(in duration: Duration, _ error: (any Error)?) { call.observer?.didSerialize(in: duration, error) }
 }
 
-extension Call {
+extension Call: ListedCall {
     /// The URL of the request, completed with the session's base URL and default query items if the URL is valid.
     var completeURL: String { (try? (sender as? Session)?.preparation.completingURL(of: request))?.url ?? request.url }
 

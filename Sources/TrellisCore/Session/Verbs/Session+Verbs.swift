@@ -522,8 +522,8 @@ extension Request {
     }
 }
 
-/// The verbs with their fields by text or as a list: `headers: ["X-Trace": "1"]`, see ``HeaderLiteral``. Everything else is as in the method
-/// of the same name that takes `HTTPFields`.
+/// The verbs with their fields by text or as a list: `headers: ["X-Trace": "1"]`, see ``HeaderLiteral``. Everything else is as in the
+/// method of the same name that takes `HTTPFields`.
 extension Session {
     /// Sends a request and collects the response in memory.
     ///

@@ -142,6 +142,16 @@ extension Call {
         }
     }
 
+    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
+    func waiting<Value>(
+        for function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
+    ) async throws -> Value {
+        let start = clock.now()
+        record.withLock { $0.wait = .function(function, since: start) }
+        defer { record.withLock { $0.wait = nil } }
+        return try await work()
+    }
+
     /// Returns the call's record about the credential of a store.
     func credentialRecord(of store: ObjectIdentifier) -> CredentialRecord {
         record.withLock { $0.credentials[store] ?? CredentialRecord() }

@@ -57,18 +57,6 @@ enum CallFunction: Sendable {
     }
 }
 
-extension Call {
-    /// Performs work with a record of the function that the call waits for, which the error of a deadline names.
-    func waiting<Value>(
-        for function: CallFunction, isolation: isolated (any Actor)? = #isolation, _ work: () async throws -> Value
-    ) async throws -> Value {
-        let start = clock.now()
-        record.withLock { $0.wait = .function(function, since: start) }
-        defer { record.withLock { $0.wait = nil } }
-        return try await work()
-    }
-}
-
 extension TrellisError {
     /// Returns the error of an exchange whose time is over while it waits for a function.
     static func timedOut(_ limit: Timeout, waitingFor function: CallFunction, after elapsed: Duration) -> TrellisError {
