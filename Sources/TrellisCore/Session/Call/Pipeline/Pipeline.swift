@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// | stage | runs | function |
 /// |---|---|---|
-/// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()``, ``beginHere()`` |
+/// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()`` |
 /// | application steps | once | ``runApplicationSteps(_:_:)`` |
 /// | retries and hedging | once; each attempt is one turn of it | ``attempts(at:)`` |
 /// | adapters | for each attempt, until a redirect leaves the origin | ``attempt(_:)`` |
@@ -107,7 +107,7 @@ final class Pipeline: Sendable {
     /// Performs a call without an actor, once, in the caller's task.
     func performHere() async throws -> StepResponse {
         defer { leave() }
-        let end = await attempt(try beginHere())
+        let end = await attempt(try begin())
         if isContinued(end) { return try await continued(after: end) }
         return try call.ended(with: end.result).get()
     }
@@ -115,11 +115,19 @@ final class Pipeline: Sendable {
     /// The number of application steps that ran before this pipeline begins.
     private var depth: Int { actor?.depth ?? 0 }
 
-    /// Returns the caller's request with its URL completed by the session.
+    /// Returns the request with which the stages begin. A call without an actor ends with the error.
     @inline(never)
     private func begin() throws -> Request {
-        try call.checkCancellation()
-        return depth == 0 ? try asked(by: call) : call.request
+        do {
+            try call.checkCancellation()
+            guard depth == 0 else { return call.request }
+            let asked = try asked(by: call)
+            // While adapters run, the session knows the call by its list.
+            if actor == nil, !attached.adapters.isEmpty { try enter() }
+            return asked
+        } catch {
+            throw actor == nil ? call.ended(with: error) : error
+        }
     }
 
     /// Returns the request of the call with its URL completed by the session, and over https if its host asks for that.
@@ -130,19 +138,6 @@ final class Pipeline: Sendable {
     }
 
     // MARK: Calls without an actor
-
-    /// Does the same as ``begin()``. The error is that of the call.
-    @inline(never)
-    private func beginHere() throws -> Request {
-        do {
-            let asked = try begin()
-            // While adapters run, the session knows the call by its list.
-            if !attached.adapters.isEmpty { try enter() }
-            return asked
-        } catch {
-            throw call.ended(with: error)
-        }
-    }
 
     /// Whether a call without an actor is in the session's list.
     var isListed: Bool { call.listPosition.load(ordering: .relaxed) >= 0 }
@@ -373,25 +368,22 @@ final class Pipeline: Sendable {
 
     // MARK: Adapters
 
-    /// Runs one attempt: the adapters, and then the hops.
+    /// Runs one attempt: the adapters, and then the hops. The additions of adapters are meant for the first origin, so they do not run again
+    /// for a hop to another origin.
     ///
     /// - Parameter request: The request of the call. After a redirect, the attempt begins with the request of its hop.
     @inline(__always)
     private func attempt(_ request: Request) async -> AttemptEnd {
         do {
-            let adapted = try await adapted(context.hop?.asked ?? request)
+            let asked = context.hop?.asked ?? request
+            var (adapted, index) = (asked, 0)
+            if try !adaptAtOnce(&adapted, from: &index) {
+                adapted = try await adaptWaiting(adapted, from: index, asked)
+            }
             return await hops(adapted, asked: steps.adapters.isEmpty ? nil : request)
         } catch {
             return end(.failure(error))
         }
-    }
-
-    /// Runs the adapters. Their additions are meant for the first origin, so they do not run again for a hop to another origin.
-    @inline(__always)
-    private func adapted(_ request: Request) async throws -> Request {
-        var (adapted, index) = (request, 0)
-        if try adaptAtOnce(&adapted, from: &index) { return adapted }
-        return try await adaptWaiting(adapted, from: index, request)
     }
 
     /// Runs the adapters that do not wait. Returns whether that was all of them.
@@ -513,19 +505,13 @@ final class Pipeline: Sendable {
     @inline(never)
     private func runNetworkSteps(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.network.count {
-            return session.configuration.secureHosts == nil
-                ? try await exchange(request) : try await upgradedExchange(request)
+            // A network step may have changed the URL.
+            return try await exchange(session.upgrades.upgraded(request, by: call))
         }
         try call.checkCancellation()
         return try await through(steps.network[depth], request, depth: nil) {
             try await self.runNetworkSteps($0, depth + 1)
         }
-    }
-
-    /// Runs one exchange whose URL a network step may have changed.
-    @inline(never)
-    private func upgradedExchange(_ request: Request) async throws -> StepResponse {
-        try await exchange(session.upgrades.upgraded(request, by: call))
     }
 
     // MARK: The exchange
