@@ -175,29 +175,21 @@ extension Session {
     /// connection, a limit or a step, but not handles that were not started. No engine is asked, so that an engine that is stuck does not
     /// delay the list.
     public var liveRequests: [LiveRequest] {
-        get async {
-            let (now, engines) = (clock.now(), engines.all)
-            var live: [UInt64: LiveRequest] = [:]
-            for engine in engines {
-                for call in engine.actor.calls.live { live[call.id] = LiveRequest(call, now: now) }
-                for call in engine.actor.calls.all { live[call.call.id] = LiveRequest(call.call, now: now) }
-            }
-            for exchange in engines.flatMap(\.site.list.all) where live[exchange.prepared.callID] == nil {
-                live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
-            }
-            return live.values.sorted { $0.callID < $1.callID }
-        }
+        get async { live.values.sorted { $0.callID < $1.callID } }
     }
 
-    /// The numbers of the calls of ``liveRequests``.
-    var liveCallIDs: Set<UInt64> {
-        var ids: Set<UInt64> = []
-        for engine in engines.all {
-            for call in engine.actor.calls.live { ids.insert(call.id) }
-            for call in engine.actor.calls.all { ids.insert(call.call.id) }
-            for exchange in engine.site.list.all { ids.insert(exchange.prepared.callID) }
+    /// The requests that have not ended, by the number of their call.
+    private var live: [UInt64: LiveRequest] {
+        let (now, engines) = (clock.now(), engines.all)
+        var live: [UInt64: LiveRequest] = [:]
+        for engine in engines {
+            for call in engine.actor.calls.live { live[call.id] = LiveRequest(call, now: now) }
+            for call in engine.actor.calls.all { live[call.call.id] = LiveRequest(call.call, now: now) }
         }
-        return ids
+        for exchange in engines.flatMap(\.site.list.all) where live[exchange.prepared.callID] == nil {
+            live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
+        }
+        return live
     }
 
     /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
@@ -211,7 +203,7 @@ extension Session {
     /// that drains takes a time in proportion to their number.
     public var health: SessionHealth {
         guard life.isShutDown else { return .running }
-        return life.hasEnded ? .ended : .draining(requests: liveCallIDs.count)
+        return life.hasEnded ? .ended : .draining(requests: live.count)
     }
 
     /// The counters of the session's engines, in the order of their creation, even if they were not used: all engines of a fixed number,
