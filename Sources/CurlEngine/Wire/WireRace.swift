@@ -19,6 +19,8 @@ final class WireRace: EngineTimerTarget {
     private var timer: EngineTimer?
     /// The error of the attempt that failed last.
     private var error: Int32 = 0
+    /// The failure of an attempt that says more than its error, if any.
+    var failure: EngineFailure?
 
     /// Creates the attempts for a transfer. `addresses` are in the order of preference.
     init(_ transfer: Transfer, addresses: [IPAddress], port: UInt16) {
@@ -80,7 +82,7 @@ final class WireRace: EngineTimerTarget {
         guard socket >= 0 else {
             error = -socket
             if isSource {
-                transfer.failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: error)
+                failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: error)
             }
             if error == EMFILE || error == ENFILE { engine.wire.lacksDescriptor(self, error: error) }
             return false

@@ -125,7 +125,7 @@ extension WireTable {
     func isLost(_ race: WireRace, error: Int32) {
         let transfer = race.transfer
         transfer.wire.race = nil
-        guard transfer.failure == nil else { return end(transfer, nil) }
+        if let failure = race.failure { return end(transfer, failure) }
         let target = transfer.options.route.target(of: transfer.options.url)
         let elapsed = (MonotonicClock.now().nanoseconds - transfer.wire.lookedUp) / 1_000_000
         let reason = EngineFailure.systemText(error)
@@ -142,7 +142,7 @@ extension WireTable {
         let transfer = race.transfer
         let engine = transfer.engine
         guard transfer.repetition.descriptor == .ofSystem else {
-            transfer.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error)
+            race.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error)
             return
         }
         race.end()
