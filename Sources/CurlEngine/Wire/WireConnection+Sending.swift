@@ -26,6 +26,9 @@ extension WireConnection {
         do throws(EngineFailure) {
             body = try table.encode(transfer.options)
         } catch {
+            // The measurements are not those of the request before.
+            outgoing = Outgoing()
+            unsafe decoder = HTTP1ResponseDecoder(limit: 0)
             return table.end(transfer, error)
         }
         if case .bytes(let content) = transfer.options.body, !body.isComplete {

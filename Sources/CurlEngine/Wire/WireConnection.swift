@@ -10,8 +10,8 @@ final class WireConnection {
         var start = 0
         /// The rest of the body, which its source delivers.
         var body: HTTP1OutgoingBody?
-        /// The number of bytes of the head, with a body that leaves together with it.
-        var headSize: Int64 = 0
+        /// The number of bytes of the head, with a body that leaves together with it; the largest number before the head is written.
+        var headSize = Int64.max
         /// The number of bytes that the system has taken.
         var sentCount: Int64 = 0
         /// Whether a turn of the loop has ended before the source of the body had no more bytes.
