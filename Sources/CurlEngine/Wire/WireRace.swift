@@ -88,10 +88,10 @@ final class WireRace: EngineTimerTarget {
             return false
         }
         attempts.append((socket, address))
-        let generation = engine.wire.add(socket, .attempt(self))
-        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: .write)
         // libcurl may have closed a socket of its own with this number since its last changes were passed to the kernel.
         unsafe engine.multi?.sockets.willClose(socket)
+        let generation = engine.wire.add(socket, .attempt(self))
+        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: .write)
         return true
     }
 

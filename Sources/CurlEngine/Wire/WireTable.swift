@@ -45,9 +45,7 @@ final class WireTable {
         unsafe memory = nil
     }
 
-    deinit {
-        closeAll()
-    }
+    deinit { closeAll() }
 
     /// The memory in which bytes are received, and from which bodies are sent; `nil` if memory has run out.
     var buffer: UnsafeMutableRawBufferPointer? {
