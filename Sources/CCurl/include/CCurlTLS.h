@@ -63,13 +63,15 @@ struct ccurl_tls_stream *_Nullable ccurl_tls_take(void *_Nullable session, int s
 #define CCURL_TLS_FAILED -4
 // Receives bytes. Returns their number, 0 if the peer has ended the session, or one of the results above.
 ssize_t ccurl_tls_receive(struct ccurl_tls_stream *_Nonnull stream, void *_Nullable bytes, size_t count);
-// Sends bytes. Returns the number that was taken, or one of the results above. After CCURL_TLS_WAIT, the same bytes must come again.
+// Sends bytes. Returns the number that was taken, or one of the results above: CCURL_TLS_MORE if a message of the peer must be received
+// first, as for a renegotiation of TLS 1.2. If nothing was taken, the same bytes must come again.
 ssize_t ccurl_tls_send(struct ccurl_tls_stream *_Nonnull stream, const void *_Nullable bytes, size_t count);
 // Returns whether OpenSSL has bytes of the socket that it has not delivered.
 bool ccurl_tls_has_pending(const struct ccurl_tls_stream *_Nonnull stream);
 // Returns whether the peer has neither sent bytes nor ended the connection. Messages of the handshake do not count.
 bool ccurl_tls_is_quiet(struct ccurl_tls_stream *_Nonnull stream);
-// Writes the reason of the last CCURL_TLS_FAILED or CCURL_TLS_CUT_OFF. Returns the system's error; 0 if it has none.
+// Writes OpenSSL's reason of the last CCURL_TLS_FAILED or CCURL_TLS_CUT_OFF; an empty text if the system's error, which is returned, is the
+// only one. That is 0 if there was none.
 int ccurl_tls_describe(struct ccurl_tls_stream *_Nonnull stream, char *_Nonnull text, size_t size);
 // Tells the peer the end of the session, if the socket takes that at once.
 void ccurl_tls_close(struct ccurl_tls_stream *_Nonnull stream);

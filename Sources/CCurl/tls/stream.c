@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "CCurl.h"
@@ -143,7 +141,7 @@ static void forget_errors(void) {
   if (ssl.first_error() != 0) ssl.clear_errors();
 }
 
-enum { WANTS_READ = 2, WANTS_WRITE = 3, HAS_FAILED_IN_SYSTEM = 5, HAS_CLOSED = 6 };
+enum { WANTS_READ = 2, WANTS_WRITE = 3, HAS_CLOSED = 6 };
 
 static ssize_t has_failed(struct ccurl_tls_stream *stream) {
   stream->is_unusable = true;
@@ -178,8 +176,11 @@ ssize_t ccurl_tls_send(struct ccurl_tls_stream *stream, const void *bytes, size_
   forget_errors();
   int sent = ssl.write(stream->session, bytes, count > INT32_MAX ? INT32_MAX : (int)count);
   if (sent > 0) return sent;
-  int result = ssl.result(stream->session, sent);
-  return result == WANTS_WRITE || result == WANTS_READ ? CCURL_TLS_WAIT : has_failed(stream);
+  switch (ssl.result(stream->session, sent)) {
+  case WANTS_WRITE: return CCURL_TLS_WAIT;
+  case WANTS_READ: return CCURL_TLS_MORE;
+  default: return has_failed(stream);
+  }
 }
 
 bool ccurl_tls_has_pending(const struct ccurl_tls_stream *stream) { return ssl.has_pending(stream->session); }
@@ -192,11 +193,8 @@ bool ccurl_tls_is_quiet(struct ccurl_tls_stream *stream) {
 
 int ccurl_tls_describe(struct ccurl_tls_stream *stream, char *text, size_t size) {
   unsigned long error = ssl.first_error();
-  if (error != 0) {
-    ssl.error_text(error, text, size);
-  } else {
-    snprintf(text, size, "%s", stream->error == 0 ? "SSL_ERROR_SYSCALL" : strerror(stream->error));
-  }
+  if (size > 0) text[0] = 0;
+  if (error != 0) ssl.error_text(error, text, size);
   ssl.clear_errors();
   return stream->error;
 }

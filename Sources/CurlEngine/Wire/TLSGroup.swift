@@ -8,7 +8,8 @@ final class TLSGroup {
     private static let capacity = 500
 
     private let multi: UnsafeMutableRawPointer
-    private let shares: ShareHandles
+    /// The TLS sessions of all groups of the engine.
+    private let sessions: TLSSessions
     private let configuration: EngineConfiguration
     let watch: CallWatch
     private unowned let table: WireTable
@@ -17,9 +18,9 @@ final class TLSGroup {
     private(set) var deadline: EngineInstant?
 
     init?(_ table: WireTable, _ configuration: EngineConfiguration, watch: CallWatch) {
+        sessions = table.groups.first?.sessions ?? TLSSessions()
         guard let multi = unsafe curl_multi_init() else { return nil }
         unsafe self.multi = multi
-        unsafe shares = ShareHandles(own: ccurl_share_tls_sessions(), common: nil)
         self.configuration = configuration
         self.watch = watch
         self.table = table
@@ -32,7 +33,6 @@ final class TLSGroup {
         for easy in handles { unsafe curl_multi_remove_handle(multi, easy.curl) }
         unsafe curl_multi_cleanup(multi)
         handles = []
-        if let share = unsafe shares.own { unsafe curl_share_cleanup(share) }
     }
 
     var hasRoom: Bool { handles.count < Self.capacity }
@@ -40,7 +40,8 @@ final class TLSGroup {
     /// Returns a handle for one connection; `nil` if memory has run out.
     func makeHandle() -> EasyHandle? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        return unsafe EasyHandle(configuration: configuration, defaultHeaderList: nil, context: this, shares: shares)
+        return unsafe EasyHandle(
+            configuration: configuration, defaultHeaderList: nil, context: this, shares: sessions.shares)
     }
 
     /// Passes a prepared handle to libcurl. Returns the failure if libcurl refuses it.
@@ -101,6 +102,15 @@ final class TLSGroup {
         defer { if let cut = watch.end() { table.didCut(cut) } }
         return body()
     }
+}
+
+/// The TLS sessions that servers let the engine resume, as libcurl has them.
+@safe
+final class TLSSessions {
+    let shares: ShareHandles
+
+    init() { unsafe shares = ShareHandles(own: ccurl_share_tls_sessions(), common: nil) }
+    deinit { if let share = unsafe shares.own { unsafe curl_share_cleanup(share) } }
 }
 
 extension Callbacks {

@@ -20,6 +20,9 @@ extension WireConnection {
         {
             sendRest(transfer)
         }
+        guard outgoing.waitsForServer, transfer.wire.connection === self, !transfer.isCancelled else { return }
+        outgoing.waitsForServer = false
+        sendRest(transfer)
     }
 
     /// Sets the directions in which the kernel watches the socket.
@@ -31,7 +34,9 @@ extension WireConnection {
 
     func updateInterest(_ transfer: Transfer) {
         var interest: SocketInterest = isHeld(transfer) ? [] : .read
-        if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended { interest.insert(.write) }
+        if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended, !outgoing.waitsForServer {
+            interest.insert(.write)
+        }
         watch(for: interest, on: transfer.engine)
     }
 
@@ -94,7 +99,9 @@ extension WireConnection {
     private func receiveSoon(_ transfer: Transfer) {
         guard link.tls != nil else { return }
         transfer.engine.submit {
-            guard let connection = transfer.wire.connection, connection.held == nil, !transfer.isCancelled else { return }
+            guard let connection = transfer.wire.connection, connection.held == nil, !transfer.isCancelled else {
+                return
+            }
             connection.receive(transfer)
         }
     }
@@ -186,7 +193,7 @@ extension WireConnection {
         let table = transfer.engine.wire
         guard unsafe decoder.hasStarted else {
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "Empty reply from server")
-            return isLost(transfer, outgoing.failure ?? link.tls?.explained(failure) ?? failure)
+            return isLost(transfer, explained(outgoing.failure ?? failure))
         }
         // An attacker may have ended the connection (RFC 9112, section 9.8).
         if isCutOff, unsafe decoder.framing == .untilEnd {
@@ -212,8 +219,11 @@ extension WireConnection {
 
     private func hasFailed(_ transfer: Transfer, _ failure: EngineFailure) {
         guard unsafe !decoder.hasStarted else { return transfer.engine.wire.end(transfer, failure) }
-        isLost(transfer, outgoing.failure ?? failure)
+        isLost(transfer, explained(outgoing.failure ?? failure))
     }
+
+    /// Returns the failure with the reason that an alert of TLS gives.
+    private func explained(_ failure: EngineFailure) -> EngineFailure { link.tls?.explained(failure) ?? failure }
 
     /// Handles the loss of the connection before the first byte of the response. A request on a connection that was idle before is sent
     /// again, if that is allowed.

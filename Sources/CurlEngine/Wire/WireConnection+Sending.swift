@@ -72,7 +72,8 @@ extension WireConnection {
                 count += sent
                 continue
             }
-            if sent != Int(CCURL_TLS_WAIT) {
+            outgoing.waitsForServer = sent == Int(CCURL_TLS_MORE)
+            if sent == Int(CCURL_TLS_FAILED) {
                 // The server may have ended its direction before. TLS tells the end of a body by an alert.
                 outgoing.isBroken = errno != EPIPE && link.tls == nil
                 outgoing.failure = link.failure("Send", CURLE_SEND_ERROR)

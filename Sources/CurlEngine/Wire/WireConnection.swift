@@ -16,6 +16,8 @@ final class WireConnection {
         var sentCount: Int64 = 0
         /// Whether a turn of the loop has ended before the source of the body had no more bytes.
         var isTurnOver = false
+        /// Whether TLS must receive a message of the server before it sends more.
+        var waitsForServer = false
         /// Whether the complete request was passed to the system, or is in ``bytes``.
         var isComplete = false
         /// The reason why the rest cannot be sent. The server may have responded before.
@@ -89,7 +91,8 @@ struct WireLink {
         return count >= 0 ? count : Int(errno == EAGAIN || errno == EINTR ? CCURL_TLS_WAIT : CCURL_TLS_FAILED)
     }
 
-    /// Sends bytes. Returns the number that was taken, `CCURL_TLS_WAIT` if none can be, or `CCURL_TLS_FAILED`.
+    /// Sends bytes. Returns the number that was taken, `CCURL_TLS_WAIT` or `CCURL_TLS_MORE` if none can be before the socket is ready, or
+    /// TLS has received more, or `CCURL_TLS_FAILED`.
     func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let tls { return unsafe tls.send(bytes) }
         while true {

@@ -21,7 +21,9 @@ extension WireTable {
     /// Returns a group with room for one connection more; `nil` if memory has run out.
     private func group(with engine: CurlEngine) -> TLSGroup? {
         if let group = groups.first(where: \.hasRoom) { return group }
-        guard let multi = engine.multi, let group = TLSGroup(self, engine.configuration, watch: multi.watch) else { return nil }
+        guard let multi = engine.multi, let group = TLSGroup(self, engine.configuration, watch: multi.watch) else {
+            return nil
+        }
         groups.append(group)
         return group
     }

@@ -164,7 +164,9 @@ extension WireTable {
         let transfer = race.transfer
         transfer.wire.race = nil
         transfer.wire.connected = MonotonicClock.now().nanoseconds
-        guard transfer.options.url.isSecure else { return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer) }
+        guard transfer.options.url.isSecure else {
+            return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer)
+        }
         secure(transfer, on: socket, to: peer)
     }
 
