@@ -4,7 +4,7 @@ import CCurl
 extension CurlEngine {
     /// Returns whether libcurl has a connection with room for a transfer, so that libcurl looks up no name.
     func hasConnection(_ multi: MultiHandle, for transfer: Transfer) -> Bool {
-        if transfer.isOnWire { return wire.hasIdle(transfer.options.pool) }
+        if transfer.isOnWire { return wire.hasIdle(transfer.options.wirePool) }
         return unsafe multi.sockets.hasUnused(to: transfer.options.pool) || streams.hasRoom(for: transfer)
     }
 

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The transfers that the engine serves without libcurl: HTTP/1.1 over TCP, without a proxy.
+/// The transfers that the engine serves without libcurl: HTTP/1.1 over TCP, with a server or with a proxy that makes no tunnel.
 extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {
@@ -22,7 +22,7 @@ extension WireTable {
             return
         }
         let route = transfer.options.route
-        if let literals = route.addresses {
+        if let literals = route.targetAddresses {
             return connect(transfer, to: literals.compactMap { IPAddress($0) })
         }
         let host = route.target(of: transfer.options.url).host
@@ -40,7 +40,7 @@ extension WireTable {
 
     /// Returns an idle connection that a transfer can use. Those that have ended, or on which bytes have arrived, are closed.
     private func idleConnection(for transfer: Transfer) -> WireConnection? {
-        guard idleCount > 0, let pool = knownPool(transfer.options.pool) else { return nil }
+        guard idleCount > 0, let pool = knownPool(transfer.options.wirePool) else { return nil }
         while let connection = takeIdle(pool) {
             let lacksChain = transfer.options.readsCertificates && connection.link.tls?.isResumed == true
             if !lacksChain, mayReuse(connection, in: transfer.engine) { return connection }
@@ -83,10 +83,7 @@ extension WireTable {
         transfer.wire.isLookingUp = false
         lookingUp.remove(transfer)
         guard case .success(let addresses) = result, !addresses.isEmpty else {
-            let failure = EngineFailure(
-                kind: .nameResolution, message: "Could not resolve host: \(host)",
-                code: Int(CURLE_COULDNT_RESOLVE_HOST.rawValue))
-            return end(transfer, failure)
+            return end(transfer, .unresolved(transfer))
         }
         transfer.engine.lookups.limit.shared.setAddresses(
             addresses, of: host, transfer.options.route.parts.family, now: MonotonicClock.now())
@@ -110,13 +107,9 @@ extension WireTable {
             case .ipv6: address.isIPv6
             }
         }
-        let target = route.target(of: transfer.options.url)
-        guard !usable.isEmpty else {
-            return end(
-                transfer, EngineFailure(kind: .nameResolution, message: "Could not resolve host: \(target.host)"))
-        }
+        guard !usable.isEmpty else { return end(transfer, .unresolved(transfer)) }
         transfer.engine.makeRoomForConnection(for: transfer)
-        let race = WireRace(transfer, addresses: usable, port: target.port)
+        let race = WireRace(transfer, addresses: usable, port: route.target(of: transfer.options.url).port)
         transfer.wire.race = race
         race.beginNext()
     }
@@ -129,12 +122,11 @@ extension WireTable {
         let target = transfer.options.route.target(of: transfer.options.url)
         let elapsed = (MonotonicClock.now().nanoseconds - transfer.wire.lookedUp) / 1_000_000
         let reason = EngineFailure.systemText(error)
-        end(
-            transfer,
-            EngineFailure(
-                kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
-                message: "Failed to connect to \(target.host) port \(target.port) after \(elapsed) ms: \(reason)",
-                code: Int(CURLE_COULDNT_CONNECT.rawValue)))
+        let failure = EngineFailure(
+            kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
+            message: "Failed to connect to \(target.host) port \(target.port) after \(elapsed) ms: \(reason)",
+            code: Int(CURLE_COULDNT_CONNECT.rawValue))
+        end(transfer, failure.ofProxy(transfer))
     }
 
     /// Starts a transfer again for which there is no file descriptor, once: idle connections are closed for it.
@@ -142,7 +134,7 @@ extension WireTable {
         let transfer = race.transfer
         let engine = transfer.engine
         guard transfer.repetition.descriptor == .ofSystem else {
-            race.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error)
+            race.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error).ofProxy(transfer)
             return
         }
         race.end()
@@ -174,7 +166,7 @@ extension WireTable {
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer) {
         let socket = link.socket
         let connection = WireConnection(
-            link: link, generation: generation(of: socket), pool: pool(transfer.options.pool),
+            link: link, generation: generation(of: socket), pool: pool(transfer.options.wirePool),
             peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
             observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
         promote(connection)
@@ -196,8 +188,7 @@ extension WireTable {
         var cause = transfer.failure ?? failure
         if cause == nil, !transfer.isHeldUp { cause = transfer.finishDecoding() }
         if transfer.lookup != .none {
-            engine.endLookup(
-                transfer, code: cause?.kind == .nameResolution ? CURLE_COULDNT_RESOLVE_HOST : CURLE_OK, failure: cause)
+            engine.endLookup(transfer, code: CURLcode(rawValue: UInt32(clamping: cause?.code ?? 0)), failure: cause)
         }
         var report = transfer.measurements
         let isKept = leave(transfer, keeps: keeps)
@@ -279,5 +270,23 @@ extension WireTable {
         } else if let connection = transfer.wire.connection {
             connection.goOn(transfer)
         }
+    }
+}
+
+extension EngineFailure {
+    /// Returns the failure of a transfer for whose connection there is no address.
+    fileprivate static func unresolved(_ transfer: Transfer) -> EngineFailure {
+        let route = transfer.options.route
+        let host = route.target(of: transfer.options.url).host
+        let code = route.proxy == nil ? CURLE_COULDNT_RESOLVE_HOST : CURLE_COULDNT_RESOLVE_PROXY
+        let text = "Could not resolve \(route.proxy == nil ? "host" : "proxy"): \(host)"
+        return EngineFailure(code, detail: text).ofProxy(transfer)
+    }
+
+    /// Returns the same failure of a connection as the proxy's, if the transfer has one.
+    fileprivate func ofProxy(_ transfer: Transfer) -> EngineFailure {
+        guard let proxy = transfer.options.route.proxy else { return self }
+        let outcome = ProxyOutcome(connectStatus: 0, isConnected: false)
+        return outcome.failure(self, isSent: false, proxy: proxy) ?? self
     }
 }

@@ -239,21 +239,24 @@ final class WireTable {
         return true
     }
 
-    /// Closes one idle connection of a pool, or of the pools of the single addresses whose connections are counted by the name. Returns
-    /// `false` if there is none.
+    /// Closes one idle connection of those that are counted by a name. Returns `false` if there is none.
     func closeIdle(to name: String, except pool: String? = nil) -> Bool {
-        var found = unsafe name == pool ? nil : pools[name]
-        if found.map({ unsafe $0.firstIdle < 0 }) ?? true, name.containsBytes("|") {
-            let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
-            found = unsafe pools.values.first { other in
-                unsafe other.firstIdle >= 0 && other.name != pool && other.name.hasBytePrefix(prefix)
-            }
-        }
-        guard let found, unsafe found.firstIdle >= 0, let connection = unsafe connection(found.firstIdle) else {
+        guard let found = poolWithIdle(name, except: pool), let connection = unsafe connection(found.firstIdle) else {
             return false
         }
         close(connection)
         return true
+    }
+
+    /// Returns a pool that has an idle connection: the one with the name, the proxy's, or one of a single address of the server.
+    private func poolWithIdle(_ name: String, except pool: String?) -> WirePool? {
+        if name != pool, let found = unsafe pools[name], unsafe found.firstIdle >= 0 { return found }
+        guard let route = name.firstIndex(ofByte: "|") else { return nil }
+        if let found = unsafe pools[String(name[route...])], unsafe found.firstIdle >= 0 { return found }
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+        return unsafe pools.values.first { other in
+            unsafe other.firstIdle >= 0 && other.name != pool && other.name.hasBytePrefix(prefix)
+        }
     }
 
     /// Closes all idle connections.

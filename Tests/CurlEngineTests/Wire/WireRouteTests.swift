@@ -1,0 +1,140 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The engine itself speaks HTTP/1.1 on the ways to a server that need nothing but a socket.
+@Suite(.timeLimit(.minutes(3)))
+struct WireRouteTests {
+    private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
+
+    private static func run() -> EngineRun {
+        var configuration = EngineConfiguration()
+        configuration.speaksHTTP1 = true
+        return EngineRun(configuration)
+    }
+
+    /// Returns a server that answers each request with a text, on connections that it keeps.
+    private static func server(
+        _ text: String = good, on address: LoopbackServer.Address = .ipv4
+    ) throws -> LoopbackServer {
+        try LoopbackServer(on: address) { connection in
+            while try connection.nextRequest() != nil { try connection.write(text) }
+        }
+    }
+
+    private static func route(_ change: (inout TransferRoute.Parts) throws -> Void) rethrows -> TransferRoute {
+        var parts = TransferRoute.Parts()
+        try change(&parts)
+        return TransferRoute(parts)
+    }
+
+    private static func get(_ url: String, _ route: TransferRoute) throws -> TransferOptions {
+        TransferOptions(
+            url: try WireURL(parsing: url), route: route, method: "GET", version: .http1, mayBeReplayed: true)
+    }
+
+    // MARK: Proxies
+
+    private static func proxy(
+        _ host: String, _ port: UInt16, scheme: EngineConfiguration.ProxyServer.Scheme = .http, isDigest: Bool? = nil
+    ) -> EngineConfiguration.ProxyServer {
+        let credentials = isDigest.map {
+            EngineConfiguration.ProxyServer.Credentials(username: "Aladdin", password: "open sesame", isDigest: $0)
+        }
+        return EngineConfiguration.ProxyServer(scheme: scheme, host: host, port: port, credentials: credentials)
+    }
+
+    /// Connections to a proxy that makes no tunnel carry requests for any origin.
+    @Test func requestsToSeveralOriginsShareAConnectionToTheirProxy() async throws {
+        let server = try Self.server()
+        let run = Self.run()
+        let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port, isDigest: false) }
+        let other = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port, isDigest: false) }
+        let first = await run.perform(try Self.get("http://one.invalid/a?b", route))
+        let second = await run.perform(try Self.get("http://two.invalid:81/", route))
+        #expect(first.text == "good" && first.end?.report.peerPort == Int(server.port))
+        #expect(second.end?.report.isReusedConnection == true)
+        #expect(await run.onEngine { run.engine.wire.openCount } == 1)
+        #expect(await run.perform(try Self.get("http://one.invalid/", other)).text == "good")
+        let targets = ["http://one.invalid/a?b", "http://two.invalid:81/", "http://one.invalid/"]
+        #expect(server.requests.map(\.target) == targets)
+        #expect(server.requests.map { $0["Host"] } == ["one.invalid", "two.invalid:81", "one.invalid"])
+        let proof = "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+        #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == proof })
+        #expect(server.acceptedCount == 2)
+        await run.finish()
+    }
+
+    /// A limit names an origin, and its connection may have served another one last.
+    @Test func anIdleConnectionToAProxyIsClosedOnRequest() async throws {
+        let server = try Self.server()
+        let run = Self.run()
+        let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port) }
+        let get = try Self.get("http://one.invalid/", route)
+        _ = await run.perform(get)
+        _ = await run.perform(try Self.get("http://two.invalid/", route))
+        await run.onEngine { run.engine.closeIdleConnections(to: get.limitName) }
+        #expect(await run.onEngine { run.engine.openSocketCount } == 0)
+        await run.finish()
+    }
+
+    /// A challenge of the proxy is an answer, after which the proxy may close its connection.
+    @Test func aRequestAfterAChallengeGetsAnotherConnection() async throws {
+        let refusal = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=r\r\nContent-Length: 2\r\n\r\nno"
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(connection.ordinal == 1 ? refusal : Self.good)
+        }
+        let run = Self.run()
+        let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port) }
+        let get = try Self.get("http://one.invalid/", route)
+        let challenge = await run.perform(get)
+        #expect(challenge.head?.status == 407 && challenge.text == "no")
+        #expect(await run.perform(get).text == "good")
+        #expect(server.acceptedCount == 2)
+        await run.finish()
+    }
+
+    @Test func aProxyThatIsNotThereIsNamed() async throws {
+        let server = try Self.server()
+        let port = server.port
+        server.stop()
+        let run = Self.run()
+        let unreachable = await run.perform(
+            try Self.get("http://one.invalid/", Self.route { $0.proxy = Self.proxy("127.0.0.1", port) }))
+        #expect(unreachable.end?.failure?.kind == .proxy(name: "127.0.0.1:\(port)", .unreachable))
+        let unknown = String(repeating: "a", count: 64) + ".invalid"
+        let unresolved = await run.perform(
+            try Self.get("http://one.invalid/", Self.route { $0.proxy = Self.proxy(unknown, 3128) }))
+        #expect(unresolved.end?.failure?.kind == .proxy(name: "\(unknown):3128", .nameResolution))
+        await run.finish()
+    }
+
+    /// The addresses of a proxy may come from elsewhere.
+    @Test func aProxyHasItsFixedAddress() async throws {
+        let server = try Self.server()
+        let run = Self.run()
+        let route = Self.route {
+            $0.proxy = Self.proxy("proxy.invalid", server.port)
+            ($0.addresses, $0.proxyAddresses) = (.fixed(["192.0.2.1"]), .fixed(["127.0.0.1"]))
+        }
+        #expect(await run.perform(try Self.get("http://one.invalid/", route)).text == "good")
+        await run.finish()
+    }
+
+    /// A proxy with a handshake is libcurl's: TLS, SOCKS and tunnels.
+    @Test func proxiesWithAHandshakeAreNotForTheWire() throws {
+        let plain = Self.proxy("p", 1)
+        let routes: [TransferRoute] = [
+            Self.route { $0.proxy = Self.proxy("p", 1, scheme: .https) },
+            Self.route { $0.proxy = Self.proxy("p", 1, scheme: .socks5h) },
+            Self.route { $0.proxy = Self.proxy("p", 1, isDigest: true) },
+            Self.route { $0.proxy = plain.reached(through: Self.proxy("q", 1, scheme: .socks4)) },
+            Self.route { ($0.proxy, $0.connectTo) = (plain, "b:1") },
+        ]
+        for route in routes { #expect(try !Self.get("http://a/", route).isForWire) }
+        #expect(try Self.get("http://a/", Self.route { $0.proxy = plain }).isForWire)
+    }
+}
