@@ -140,6 +140,9 @@ int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int
 // `is_source` is then whether the source is the reason.
 int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint32_t scope, uint16_t port, const uint8_t *_Nullable source,
                       size_t source_length, unsigned int sending_limit, bool *_Nonnull is_source);
+// Opens a socket of the Unix domain that closes on exec and does not block, and connects it to a path or to a name in the abstract namespace.
+// Returns the socket, or a negative errno: EAGAIN if the server has accepted too few connections yet.
+int ccurl_unix_connect(const char *_Nonnull name, bool is_abstract);
 // Returns the error of a socket, and clears it; 0 if there is none.
 int ccurl_socket_error(int fd);
 // Returns whether a connection has no bytes to read, no error and no end.

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "CCurl.h"
@@ -45,6 +47,21 @@ int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint32_t scope, uint1
     *is_source = bind(fd, (struct sockaddr *)&local, local_size) != 0;
   }
   if (!*is_source && (connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS)) return fd;
+  int error = errno;
+  close(fd);
+  return -error;
+}
+
+int ccurl_unix_connect(const char *name, bool is_abstract) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length >= sizeof(address.sun_path)) return -ENAMETOOLONG;
+  memcpy(address.sun_path + (is_abstract ? 1 : 0), name, length);
+  int fd = ccurl_socket_open_unix();
+  if (fd < 0) return -errno;
+  // The name of a path ends in NUL, and a name in the abstract namespace begins with it.
+  socklen_t size = offsetof(struct sockaddr_un, sun_path) + length + 1;
+  if (connect(fd, (struct sockaddr *)&address, size) == 0) return fd;
   int error = errno;
   close(fd);
   return -error;

@@ -175,9 +175,8 @@ package struct EngineFailure: Error, Sendable {
     /// Returns the same failure of a connection to a Unix domain socket, with the socket and the system's error. libcurl names only the
     /// host of the URL.
     func to(_ socket: TransferRoute.Socket, _ error: Int32) -> EngineFailure {
-        let name = socket.isAbstract ? "@\(socket.name)" : socket.name
-        let reason = unsafe error == 0 ? message : String(cString: strerror(error))
-        return EngineFailure(kind: kind, message: "\(name): \(reason)", code: code)
+        let reason = error == 0 ? message : Self.systemText(error)
+        return EngineFailure(kind: kind, message: "\(socket.text): \(reason)", code: code)
     }
 
     /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.

@@ -11,6 +11,9 @@ package final class TransferRoute: Sendable {
         /// Whether the name is in the abstract namespace.
         package let isAbstract: Bool
 
+        /// The name for messages.
+        var text: String { isAbstract ? "@\(name)" : name }
+
         /// Creates the address of a socket.
         package init(name: String, isAbstract: Bool) {
             self.name = name

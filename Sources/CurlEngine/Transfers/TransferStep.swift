@@ -61,7 +61,7 @@ extension Transfer {
         let count = unsafe ccurl_address_read(address, &bytes, &port)
         if let address = IPAddress(bytes: Array(bytes.prefix(count))) { return "\(address.bracketed):\(port)" }
         let route = options.route
-        return route.parts.socket.map { ($0.isAbstract ? "@" : "") + $0.name } ?? route.firstProxy?.name ?? ""
+        return route.parts.socket?.text ?? route.firstProxy?.name ?? ""
     }
 
     /// Reports that libcurl begins a TLS handshake with a host.

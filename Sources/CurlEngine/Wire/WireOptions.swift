@@ -3,10 +3,10 @@ extension TransferOptions {
     /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
         guard configuration.speaksHTTP1, route.isPlain, !switchesProtocols || route.proxy == nil,
-            !url.hasZone || route.proxy != nil
+            !url.hasZone || route.isElsewhere
         else { return false }
         guard url.isSecure else { return version == .http1 || version == .http2OverTLS }
-        guard configuration.speaksHTTP1OverTLS, !switchesProtocols, route.proxy == nil,
+        guard configuration.speaksHTTP1OverTLS, !switchesProtocols, !route.isElsewhere,
             LibcurlFeatures.current.lendsSessions
         else { return false }
         // Without streams beside each other, HTTP/2 gains nothing.
@@ -37,12 +37,16 @@ extension TransferRoute {
     /// The address of this machine from which connections are made, if any.
     var source: IPAddress? { parts.interface.flatMap { IPAddress($0) } }
 
+    /// Whether connections are made to a proxy or to a socket.
+    var isElsewhere: Bool { parts.proxy != nil || parts.socket != nil }
+
     /// The addresses of ``target(of:)``; `nil` if they are looked up.
     var targetAddresses: [String]? { proxy == nil ? addresses : proxyAddresses }
 
-    /// Whether connections for plain URLs need nothing but TCP. An HTTP proxy gets the whole URL then, and makes no tunnel.
+    /// Whether connections for plain URLs need nothing but a socket. An HTTP proxy gets the whole URL then, and makes no tunnel.
     static func isPlain(_ parts: Parts) -> Bool {
-        guard parts.socket == nil, parts.connectTo?.containsBytes("%") != true else { return false }
+        if parts.socket != nil { return true }
+        guard parts.connectTo?.containsBytes("%") != true else { return false }
         if let proxy = parts.proxy {
             guard proxy.scheme == .http, proxy.first == nil, proxy.credentials?.isDigest != true, parts.connectTo == nil
             else { return false }

@@ -1,21 +1,23 @@
 import CCurl
 private import Glibc
 
-/// The attempts to make a TCP connection for a transfer, to one address after the other (RFC 8305).
+/// The attempts to make a connection for a transfer: over TCP to one address after the other (RFC 8305), or to a Unix domain socket.
 ///
 /// The addresses of the two versions of IP take turns. The next attempt begins when the one before has failed, or has taken a while; the
 /// first that succeeds ends the others.
 final class WireRace: EngineTimerTarget {
     /// The time from the beginning of an attempt to the next one (RFC 8305, section 5).
     static let delay = Duration.milliseconds(250)
+    /// The time between two attempts at a Unix domain socket whose server has accepted too few connections yet.
+    private static let patience = Duration.milliseconds(20)
 
     let transfer: Transfer
     /// The port of the server.
     let port: UInt16
     private let addresses: [IPAddress]
     private var next = 0
-    /// The sockets that are being connected, with their addresses.
-    private var attempts: [(socket: Int32, address: IPAddress)] = []
+    /// The sockets that are being connected, with their peers.
+    private var attempts: [(socket: Int32, peer: Peer)] = []
     private var timer: EngineTimer?
     /// The error of the attempt that failed last.
     private var error: Int32 = 0
@@ -48,6 +50,7 @@ final class WireRace: EngineTimerTarget {
     /// Begins the next attempt. Ends the transfer if none is left.
     func beginNext() {
         stopTimer()
+        if let path = transfer.options.route.parts.socket { return begin(path) }
         while next < addresses.count {
             let address = addresses[next]
             guard begin(address) else {
@@ -57,7 +60,7 @@ final class WireRace: EngineTimerTarget {
                 continue
             }
             next += 1
-            if next < addresses.count { startTimer() }
+            if next < addresses.count { startTimer(Self.delay) }
             return
         }
         if attempts.isEmpty { engine.wire.isLost(self, error: error) }
@@ -80,33 +83,61 @@ final class WireRace: EngineTimerTarget {
             }
         }
         guard socket >= 0 else {
-            error = -socket
             if isSource {
-                failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: error)
+                failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: -socket)
             }
-            if error == EMFILE || error == ENFILE { engine.wire.lacksDescriptor(self, error: error) }
+            hasFailed(-socket)
             return false
         }
-        attempts.append((socket, address))
+        watch(socket, Peer(address: "\(address)", port: Int(port)))
+        return true
+    }
+
+    /// Connects to a Unix domain socket. The system does not tell when a full queue of connections has room again.
+    private func begin(_ path: TransferRoute.Socket) {
+        guard next == 0 else { return engine.wire.isLost(self, error: error) }
+        let socket = unsafe ccurl_unix_connect(path.name, path.isAbstract)
+        guard socket != -EAGAIN else {
+            engine.wire.waiting.insert(transfer)
+            return startTimer(Self.patience)
+        }
+        engine.wire.waiting.remove(transfer)
+        next = 1
+        transfer.reportConnection(to: path.text)
+        guard socket >= 0 else {
+            hasFailed(-socket)
+            if transfer.wire.race === self { engine.wire.isLost(self, error: error) }
+            return
+        }
+        watch(socket, Peer(address: path.isAbstract ? "" : path.name, port: Int(port)))
+    }
+
+    private func hasFailed(_ error: Int32) {
+        self.error = error
+        if error == EMFILE || error == ENFILE { engine.wire.lacksDescriptor(self, error: error) }
+    }
+
+    /// Waits until a socket is connected.
+    private func watch(_ socket: Int32, _ peer: Peer) {
+        attempts.append((socket, peer))
         // libcurl may have closed a socket of its own with this number since its last changes were passed to the kernel.
         unsafe engine.multi?.sockets.willClose(socket)
         let generation = engine.wire.add(socket, .attempt(self))
         _ = engine.executor.engineLoop.watch(socket, generation: generation, for: .write)
-        return true
     }
 
     /// Handles the socket of an attempt that is connected, or has failed.
     func isReady(_ socket: Int32) {
         guard let index = attempts.firstIndex(where: { $0.socket == socket }) else { return }
         let failure = ccurl_socket_error(socket)
-        let address = attempts.remove(at: index).address
+        let peer = attempts.remove(at: index).peer
         guard failure == 0 else {
             error = failure
             engine.wire.closeAttempt(socket)
             return beginNext()
         }
         end()
-        engine.wire.isWon(self, by: socket, to: Peer(address: "\(address)", port: Int(port)))
+        engine.wire.isWon(self, by: socket, to: peer)
     }
 
     /// Begins the next attempt because the last one takes long.
@@ -115,11 +146,11 @@ final class WireRace: EngineTimerTarget {
         beginNext()
     }
 
-    private func startTimer() {
+    private func startTimer(_ delay: Duration) {
         let loop = engine.executor.engineLoop
         let timer = EngineTimer(self)
         self.timer = timer
-        loop.set(timer, onSystemAt: loop.systemNow.advanced(by: Self.delay))
+        loop.set(timer, onSystemAt: loop.systemNow.advanced(by: delay))
     }
 
     private func stopTimer() {
@@ -131,6 +162,7 @@ final class WireRace: EngineTimerTarget {
     /// Closes the sockets of the attempts that are left.
     func end() {
         stopTimer()
+        if attempts.isEmpty { engine.wire.waiting.remove(transfer) }
         next = addresses.count
         for attempt in attempts { engine.wire.closeAttempt(attempt.socket) }
         attempts = []

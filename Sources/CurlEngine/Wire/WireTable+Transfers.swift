@@ -1,6 +1,6 @@
 import CCurl
 
-/// The transfers that the engine serves without libcurl: HTTP/1.1 over TCP, with a server or with a proxy that makes no tunnel.
+/// The transfers that the engine serves without libcurl: HTTP/1.1 over a socket, with a server or with a proxy that makes no tunnel.
 extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {
@@ -22,6 +22,7 @@ extension WireTable {
             return
         }
         let route = transfer.options.route
+        guard route.parts.socket == nil else { return race(transfer, to: []) }
         if let literals = route.targetAddresses {
             return connect(transfer, to: literals.compactMap { IPAddress($0) })
         }
@@ -66,7 +67,7 @@ extension WireTable {
     private func lookUp(_ host: String, for transfer: Transfer) {
         let engine = transfer.engine
         transfer.wire.isLookingUp = true
-        lookingUp.insert(transfer)
+        waiting.insert(transfer)
         if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
         BlockingThreadPool.begin {
             let result = SystemLookup.addresses(
@@ -81,7 +82,7 @@ extension WireTable {
         // The engine may have ended.
         guard transfer.wire.isLookingUp else { return }
         transfer.wire.isLookingUp = false
-        lookingUp.remove(transfer)
+        waiting.remove(transfer)
         guard case .success(let addresses) = result, !addresses.isEmpty else {
             return end(transfer, .unresolved(transfer))
         }
@@ -98,7 +99,6 @@ extension WireTable {
 
     private func connect(_ transfer: Transfer, to addresses: [IPAddress]) {
         if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
-        transfer.wire.lookedUp = MonotonicClock.now().nanoseconds
         let route = transfer.options.route
         let usable = addresses.filter { address in
             switch route.parts.family {
@@ -108,8 +108,14 @@ extension WireTable {
             }
         }
         guard !usable.isEmpty else { return end(transfer, .unresolved(transfer)) }
+        race(transfer, to: usable)
+    }
+
+    private func race(_ transfer: Transfer, to addresses: [IPAddress]) {
         transfer.engine.makeRoomForConnection(for: transfer)
-        let race = WireRace(transfer, addresses: usable, port: route.target(of: transfer.options.url).port)
+        let port = transfer.options.route.target(of: transfer.options.url).port
+        let race = WireRace(transfer, addresses: addresses, port: port)
+        transfer.wire.lookedUp = MonotonicClock.now().nanoseconds
         transfer.wire.race = race
         race.beginNext()
     }
@@ -119,14 +125,15 @@ extension WireTable {
         let transfer = race.transfer
         transfer.wire.race = nil
         if let failure = race.failure { return end(transfer, failure) }
-        let target = transfer.options.route.target(of: transfer.options.url)
+        let route = transfer.options.route
+        let target = route.target(of: transfer.options.url)
         let elapsed = (MonotonicClock.now().nanoseconds - transfer.wire.lookedUp) / 1_000_000
         let reason = EngineFailure.systemText(error)
         let failure = EngineFailure(
             kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
             message: "Failed to connect to \(target.host) port \(target.port) after \(elapsed) ms: \(reason)",
             code: Int(CURLE_COULDNT_CONNECT.rawValue))
-        end(transfer, failure.ofProxy(transfer))
+        end(transfer, route.parts.socket.map { failure.to($0, error) } ?? failure.ofProxy(transfer))
     }
 
     /// Starts a transfer again for which there is no file descriptor, once: idle connections are closed for it.

@@ -28,8 +28,8 @@ final class WireTable {
     @exclusivity(unchecked) private var oldestIdle: Int32 = -1
     private(set) var openCount = 0
     private(set) var idleCount = 0
-    /// The transfers for which the system looks up a name.
-    var lookingUp: Set<Transfer> = []
+    /// The transfers that wait without a socket: for the lookup of a name, or for a server with a full queue of connections.
+    var waiting: Set<Transfer> = []
     /// The bytes of a request that is being written.
     @exclusivity(unchecked) var request: [UInt8] = []
     @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
@@ -61,7 +61,7 @@ final class WireTable {
     }
 
     /// Whether transfers have connections, or are on their way to one.
-    var hasTransfers: Bool { openCount > idleCount || !lookingUp.isEmpty }
+    var hasTransfers: Bool { openCount > idleCount || !waiting.isEmpty }
 
     /// Writes the head of a request, and its body if it is in memory, into ``request``.
     func encode(_ options: TransferOptions) throws(EngineFailure) -> HTTP1OutgoingBody {
@@ -166,8 +166,8 @@ final class WireTable {
             case nil: continue
             }
         }
-        for transfer in lookingUp { transfer.abandon() }
-        lookingUp = []
+        for transfer in waiting { transfer.abandon() }
+        waiting = []
         groups = []
         unsafe entries = []
         unsafe pools = [:]

@@ -1,4 +1,6 @@
-import FoundationEssentials
+import CCurl
+import Foundation
+import Glibc
 import Testing
 import TrellisTesting
 
@@ -35,15 +37,85 @@ struct WireRouteTests {
             url: try WireURL(parsing: url), route: route, method: "GET", version: .http1, mayBeReplayed: true)
     }
 
+    // MARK: Unix domain sockets
+
+    @Test(arguments: [false, true])
+    func requestsGoToASocket(_ isAbstract: Bool) async throws {
+        let name = (isAbstract ? "" : "\(NSTemporaryDirectory())/") + "trellis-wire-\(UUID().uuidString)"
+        let server = try Self.server(on: isAbstract ? .abstract(name: name) : .unix(path: name))
+        let run = Self.run()
+        let route = Self.route {
+            $0.socket = .init(name: name, isAbstract: isAbstract)
+            // A socket takes precedence over everything else.
+            ($0.proxy, $0.interface) = (Self.proxy("192.0.2.1", 1), "trellis-none")
+        }
+        for isReused in [false, true] {
+            let outcome = await run.perform(try Self.get("http://far.invalid:81/a", route))
+            #expect(outcome.text == "good" && outcome.end?.report.isReusedConnection == isReused)
+            #expect(outcome.end?.report.peerAddress == (isAbstract ? "" : name))
+        }
+        #expect(server.acceptedCount == 1)
+        #expect(server.requests.map(\.target) == ["/a", "/a"] && server.requests[0]["Host"] == "far.invalid:81")
+        #expect(await run.onEngine { run.engine.wire.openCount } == 1)
+        await run.finish()
+        if !isAbstract { try? FileManager.default.removeItem(atPath: name) }
+    }
+
+    @Test(arguments: [
+        ("/nowhere/socket", false, "/nowhere/socket: No such file or directory"),
+        ("trellis-nothing", true, "@trellis-nothing: Connection refused"),
+        (String(repeating: "x", count: 108), true, "@\(String(repeating: "x", count: 108)): File name too long"),
+    ])
+    func aSocketThatIsNotThereIsNamed(_ name: String, _ isAbstract: Bool, _ text: String) async throws {
+        let run = Self.run()
+        let route = Self.route { $0.socket = .init(name: name, isAbstract: isAbstract) }
+        let failure = await run.perform(try Self.get("http://far.invalid/", route)).end?.failure
+        #expect(failure?.kind == .connect && failure?.message == text)
+        await run.finish()
+    }
+
+    /// The system refuses a connection at once if the server has accepted too few, and tells of no end of that.
+    @Test func aFullQueueIsWaitedFor() async throws {
+        let server = try FullSocket()
+        let run = Self.run()
+        let route = Self.route { $0.socket = .init(name: server.name, isAbstract: true) }
+        let get = try Self.get("http://far.invalid/", route)
+        async let outcome = run.perform(get)
+        while await run.onEngine({ run.engine.wire.waiting.isEmpty }), !Task.isCancelled { await Task.yield() }
+        #expect(await run.onEngine { run.engine.hasTransfers && run.engine.openSocketCount == 0 })
+        let connections = await BlockingThreadPool.run { (server.accept(), server.accept()) }
+        let count = unsafe write(connections.1, Self.good, Self.good.utf8.count)
+        #expect(count == Self.good.utf8.count)
+        #expect(await outcome.text == "good")
+        #expect(await run.onEngine { run.engine.wire.waiting.isEmpty })
+        await run.finish()
+        close(connections.0)
+        close(connections.1)
+    }
+
+    /// A transfer that waits for a full queue can be cancelled.
+    @Test func aCancelledTransferWaitsForNoQueue() async throws {
+        let server = try FullSocket()
+        let run = Self.run()
+        let route = Self.route { $0.socket = .init(name: server.name, isAbstract: true) }
+        let get = try Self.get("http://far.invalid/", route)
+        let transfer = await run.onEngine { run.engine.start(get, delegate: EngineRun.Outcome()) }
+        while await run.onEngine({ run.engine.wire.waiting.isEmpty }), !Task.isCancelled { await Task.yield() }
+        await run.onEngine { transfer.cancel() }
+        while await run.onEngine({ run.engine.isBusy }), !Task.isCancelled { await Task.yield() }
+        #expect(await run.onEngine { run.engine.wire.waiting.isEmpty })
+        await run.finish()
+    }
+
     // MARK: Proxies
 
     private static func proxy(
-        _ host: String, _ port: UInt16, scheme: EngineConfiguration.ProxyServer.Scheme = .http, isDigest: Bool? = nil
+        _ host: String, _ port: Int, scheme: EngineConfiguration.ProxyServer.Scheme = .http, isDigest: Bool? = nil
     ) -> EngineConfiguration.ProxyServer {
         let credentials = isDigest.map {
             EngineConfiguration.ProxyServer.Credentials(username: "Aladdin", password: "open sesame", isDigest: $0)
         }
-        return EngineConfiguration.ProxyServer(scheme: scheme, host: host, port: port, credentials: credentials)
+        return EngineConfiguration.ProxyServer(scheme: scheme, host: host, port: UInt16(port), credentials: credentials)
     }
 
     /// Connections to a proxy that makes no tunnel carry requests for any origin.
@@ -137,4 +209,34 @@ struct WireRouteTests {
         for route in routes { #expect(try !Self.get("http://a/", route).isForWire) }
         #expect(try Self.get("http://a/", Self.route { $0.proxy = plain }).isForWire)
     }
+}
+
+/// A socket in the abstract namespace whose queue of connections is full.
+private final class FullSocket: Sendable {
+    let name = "trellis-full-\(UUID().uuidString)"
+    private let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    private let first: Int32
+
+    init() throws {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: [0] + name.utf8) }
+        let size = socklen_t(MemoryLayout<sa_family_t>.size + 1 + name.utf8.count)
+        let listener = listener
+        let isListening = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(listener, $0, size) == 0 && listen(listener, 0) == 0
+            }
+        }
+        // The queue has room for one connection.
+        first = unsafe ccurl_unix_connect(name, true)
+        try #require(isListening && first >= 0)
+    }
+
+    deinit {
+        close(first)
+        close(listener)
+    }
+
+    func accept() -> Int32 { Glibc.accept(listener, nil, nil) }
 }
