@@ -99,7 +99,7 @@ extension CacheTurn {
     private func metrics(_ status: CacheStatus, _ exchange: Metrics = Metrics()) -> Metrics {
         var metrics = exchange
         metrics.callID = pipeline.call.id
-        metrics.total = pipeline.elapsed
+        metrics.total = pipeline.context.elapsed
         metrics.attemptCount = pipeline.context.attempt
         metrics.cacheStatus = named(status)
         return metrics
