@@ -8,7 +8,7 @@ struct Upgrades: Sendable {
     private let preparation: RequestPreparation
 
     init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
-        (secureHosts, alternatives) = (secureHosts, alternatives)
+        (secureHosts, alternatives) = (configuration.secureHosts, configuration.alternatives)
         self.preparation = preparation
     }
 
