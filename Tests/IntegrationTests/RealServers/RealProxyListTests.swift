@@ -108,7 +108,8 @@ struct RealProxyListTests {
         for await progress in download.progress where progress.completedBytes >= 100_000 { break }
         try await stop()
         let file = try await value
-        #expect(folder.data("a.bin") == content && file.interruptions == 1)
+        // The kernel closes the connections of a killed process first, and its listening socket last, which may take one more connection.
+        #expect(folder.data("a.bin") == content && (1...2).contains(file.interruptions))
         #expect(file.response.metrics.proxyURL == second.url && file.response.status == .partialContent)
         #expect(server.server.requests.count == 2 && server.ranges.last??.hasPrefix("bytes=") == true)
         await session.shutdown()
