@@ -30,6 +30,7 @@ let package = Package(
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisCore", targets: ["TrellisCore"]),
+        .library(name: "TrellisCaching", targets: ["TrellisCaching"]),
         .library(name: "TrellisDiagnostics", targets: ["TrellisDiagnostics"]),
         .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
@@ -68,6 +69,11 @@ let package = Package(
             name: "TrellisCore",
             dependencies: ["CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // The cache of responses (RFC 9111), in memory and on disk.
+        .target(
+            name: "TrellisCaching",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // Server-sent events over as many connections as needed.
         .target(
             name: "TrellisEvents",
@@ -102,8 +108,8 @@ let package = Package(
         .target(
             name: "Trellis",
             dependencies: [
-                "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices",
-                "TrellisUpgrades", "TrellisWebSockets",
+                "TrellisCaching", "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents",
+                "TrellisNameServices", "TrellisUpgrades", "TrellisWebSockets",
             ],
             swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
@@ -133,27 +139,37 @@ let package = Package(
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
         .target(
             name: "TrellisConfiguration",
-            dependencies: ["TrellisCore", "TrellisNameServices", "TrellisUpgrades"] + configuration,
+            dependencies: ["TrellisCaching", "TrellisCore", "TrellisNameServices", "TrellisUpgrades"] + configuration,
             swiftSettings: settings),
         .testTarget(
             name: "CurlEngineTests", dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting"],
             swiftSettings: settings),
         // What the tests of several targets need.
         .target(
-            name: "TestSupport", dependencies: ["CurlEngine", "TrellisCore", "TrellisTesting"],
+            name: "TestSupport", dependencies: ["CurlEngine", "TrellisCaching", "TrellisCore", "TrellisTesting"],
             path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
             name: "TrellisCoreTests",
-            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTestTraits", "TrellisTesting"],
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisTestTraits", "TrellisTesting",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisCachingTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisDiagnosticsTests",
-            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisDiagnostics", "TrellisTesting"],
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisDiagnostics", "TrellisTesting",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisDownloadsTests",
-            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisDownloads", "TrellisTesting"],
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisDownloads", "TrellisTesting",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisEventsTests",
@@ -191,12 +207,14 @@ let package = Package(
             ] + observability, swiftSettings: settings),
         .testTarget(
             name: "TrellisServiceTests",
-            dependencies: ["TrellisCore", "TrellisNameServices", "TrellisService", "TrellisTesting"] + service,
+            dependencies: ["TrellisCaching", "TrellisCore", "TrellisNameServices", "TrellisService", "TrellisTesting"]
+                + service,
             swiftSettings: settings),
         .testTarget(
             name: "TrellisConfigurationTests",
-            dependencies: ["TrellisCore", "TrellisConfiguration", "TrellisNameServices", "TrellisUpgrades"]
-                + configuration,
+            dependencies: [
+                "TrellisCaching", "TrellisCore", "TrellisConfiguration", "TrellisNameServices", "TrellisUpgrades",
+            ] + configuration,
             swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests",

@@ -60,7 +60,7 @@ echo "FoundationNetworking is not linked into it."
 # A program with the core alone has none of the features.
 core=${binary%/*}/core
 grep -q TrellisDownloads "$binary"
-if grep -qE 'Trellis(Diagnostics|Downloads|Events|NameServices|Upgrades|WebSockets)' "$core"; then
+if grep -qE 'Trellis(Caching|Diagnostics|Downloads|Events|NameServices|Upgrades|WebSockets)' "$core"; then
     echo "A feature is linked into a program that uses the core alone." >&2
     exit 1
 fi

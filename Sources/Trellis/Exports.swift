@@ -1,4 +1,5 @@
 // The core and its features as one module.
+@_exported public import TrellisCaching
 @_exported public import TrellisCore
 @_exported public import TrellisDiagnostics
 @_exported public import TrellisDownloads

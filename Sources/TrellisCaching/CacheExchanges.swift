@@ -1,5 +1,6 @@
 import CurlEngine
 private import Synchronization
+import TrellisCore
 
 /// The exchanges of a cache that are under way, and the requests that wait for their responses.
 ///

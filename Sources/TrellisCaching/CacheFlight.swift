@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The requests that wait for the response to an equal one.
 final class CacheFlight: Sendable {

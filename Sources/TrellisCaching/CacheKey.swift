@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// The name of the responses to a URL in a ``CacheStorage``.
 public struct CacheKey: Sendable, Hashable, HashedKey {
     /// The URL without fragment and user information, with its scheme and its host in lower case.

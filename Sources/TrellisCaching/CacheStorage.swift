@@ -1,6 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 private import Synchronization
+import TrellisCore
 
 /// A place for the responses of a cache: memory (``MemoryCacheStorage``), a folder (``DiskCacheStorage``), or a storage of your own.
 ///

@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// A handler that decides about each response that a cache could store, as Alamofire's has it.
 ///
 /// ``ResponseCacher`` covers the usual cases. A request's handler (``Steps/cachedResponseHandler``) is asked instead of the session's.

@@ -1,6 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 private import Synchronization
+import TrellisCore
 
 /// A cache of responses (RFC 9111), which sessions share if they have the same one.
 ///
@@ -24,6 +25,8 @@ public final class HTTPCache: Sendable {
     public let storage: any CacheStorage
     /// The policy, which says what is stored and reused. The default is the policy for one user.
     public let policy: CachePolicy
+    /// The storage, if it is one in memory, which does not wait.
+    let memory: MemoryCacheStorage?
     /// The exchanges that are under way, and the requests that wait for their responses.
     let exchanges = CacheExchanges()
     /// The keys whose stored responses are not used, because they could not be removed.
@@ -54,6 +57,7 @@ public final class HTTPCache: Sendable {
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.storage = storage
+        memory = storage as? MemoryCacheStorage
         self.policy = policy
         decidingLengths = ReceivedFields.decidingLengths(policy)
         date = now

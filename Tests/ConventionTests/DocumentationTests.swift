@@ -53,8 +53,8 @@ struct DocumentationTests {
     }
 
     static let products = [
-        "Sources/Trellis", "Sources/TrellisCore", "Sources/TrellisDiagnostics", "Sources/TrellisDownloads",
-        "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisUpgrades",
+        "Sources/Trellis", "Sources/TrellisCaching", "Sources/TrellisCore", "Sources/TrellisDiagnostics",
+        "Sources/TrellisDownloads", "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisUpgrades",
         "Sources/TrellisWebSockets", "Sources/TrellisFoundation", "Sources/TrellisTesting",
         "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",

@@ -31,8 +31,8 @@ struct ImportTests {
 
     /// What a program can leave out beside the core.
     static let features = [
-        "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices", "TrellisUpgrades",
-        "TrellisWebSockets",
+        "TrellisCaching", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisNameServices",
+        "TrellisUpgrades", "TrellisWebSockets",
     ]
 
     @Test(arguments: features)

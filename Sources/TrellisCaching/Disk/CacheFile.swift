@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The file of an entry, open for reading.
 struct CacheFile: Sendable {

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The layout of an entry's file, whose numbers are little-endian:
 ///

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TrellisCore
 
 /// The bytes that wait for their write to an entry's file. Large pieces are kept as they are, without a copy; small ones are joined,
 /// because each piece is a call of the system, and keeps memory that may be larger than the piece.

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The writer of an entry's file. A small entry is written when it is complete, with one write; a larger one while it is received.
 ///

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The name of the files of a key: the first 128 bits of the key's SHA-256.
 struct CacheFileName: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// The sizes and the last uses of the files in one folder of a ``DiskCacheStorage``: a hash table with open addressing, because a
 /// dictionary takes twice the memory.

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The bookkeeping of the process that owns a ``DiskCacheStorage``'s folder: it alone removes entries that were not used for long.
 ///

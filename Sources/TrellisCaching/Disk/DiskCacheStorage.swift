@@ -1,5 +1,6 @@
 import CurlEngine
 private import Synchronization
+import TrellisCore
 
 /// Responses in a folder, which stay there when the process ends, bounded in their bytes and their number.
 ///

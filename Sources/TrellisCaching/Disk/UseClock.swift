@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// The instants of uses in nanoseconds since 1970, each of which is later than those before it, even if the system's clock is set back.
 struct UseClock: Sendable {
     /// The latest instant that counts: files may have any date.

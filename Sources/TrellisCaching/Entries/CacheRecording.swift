@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The storing of a response while its body is received: completely, or not at all.
 final class CacheRecording: Sendable {

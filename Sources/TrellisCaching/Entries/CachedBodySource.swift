@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The body of a stored response, for the reader of a stream.
 final class CachedBodySource: ChunkSource {

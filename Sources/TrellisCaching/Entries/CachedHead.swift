@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HTTPTypes
+import TrellisCore
 
 /// The head of a response in a cache, with what decides about its use.
 public struct CachedHead: Sendable {

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The decoding of a body that was received, or stored, in its content codings.
 struct CodedBody: Sendable {

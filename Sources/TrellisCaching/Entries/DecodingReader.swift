@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The one reader of a body at a time, which gets the body without its content codings, and no more bytes than the limit.
 final class DecodingReader: Sendable {

@@ -1,6 +1,7 @@
 import CurlEngine
 import HTTPTypes
 private import Synchronization
+import TrellisCore
 
 /// The fields of a response that has been received. They stay bytes until they are needed: the parsing would take a good part of the time
 /// of a miss.

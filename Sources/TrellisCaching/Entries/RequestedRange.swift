@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The single range of bytes that a request asks for (RFC 9110, section 14.1.2).
 enum RequestedRange: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The head of a response in a cache, with the times that its age is computed from.
 struct StoredHead: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The body of a response that was received for a session with a cache: it is stored while it is read, if the response is, and its content
 /// codings are removed for the reader.

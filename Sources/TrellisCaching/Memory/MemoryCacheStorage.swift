@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// Responses in memory, bounded in their bytes and their number. The entries that were used least recently are removed first.
 public final class MemoryCacheStorage: CacheStorage {

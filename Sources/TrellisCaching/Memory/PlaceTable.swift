@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// A key that knows its hash, so that the tables of a cache do not hash it again for each search.
 protocol HashedKey: Equatable, Sendable {
     /// The hash, all of whose bits depend on the key.

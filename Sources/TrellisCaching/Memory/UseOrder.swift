@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// Lists by key, with the order in which they were used last. Each operation takes the same time for any number of keys. A list that
 /// becomes empty is removed.
 struct UseOrder<Key: HashedKey, Element: Sendable>: Sendable {

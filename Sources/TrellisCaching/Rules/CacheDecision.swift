@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The decision about a request that has a cache: a pure function of the request, the stored responses to its URL, and the time (RFC 9111,
 /// section 4).

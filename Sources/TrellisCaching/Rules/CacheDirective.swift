@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// A directive of `Cache-Control` that a cache acts upon (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 enum CacheDirective: UInt8, CaseIterable, Sendable {

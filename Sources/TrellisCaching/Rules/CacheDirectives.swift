@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The directives of a `Cache-Control` field (RFC 9111, section 5.2).
 ///

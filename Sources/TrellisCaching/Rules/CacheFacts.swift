@@ -1,4 +1,5 @@
 import HTTPTypes
+import TrellisCore
 
 /// The facts that follow from a stored head under the rules of a cache. It is the same for every request, and found out once.
 final class CacheFacts: Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The time for which a response is fresh (RFC 9111, section 4.2), and what else its directives say about its use.
 struct CacheFreshness: Hashable, Sendable {

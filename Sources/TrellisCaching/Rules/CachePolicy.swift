@@ -1,4 +1,5 @@
 public import HTTPTypes
+import TrellisCore
 
 /// The rules of a cache that RFC 9111 leaves to its owner.
 public struct CachePolicy: Sendable, Hashable {

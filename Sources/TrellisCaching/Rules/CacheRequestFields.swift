@@ -1,4 +1,5 @@
 import HTTPTypes
+import TrellisCore
 
 /// The fields of a request as they are to be sent, with what a cache reads in them.
 struct CacheRequestFields: Sendable {

@@ -1,4 +1,5 @@
 import HTTPTypes
+import TrellisCore
 
 /// The decision whether a response may be stored (RFC 9111, section 3).
 enum CacheStorability: Hashable, Sendable {

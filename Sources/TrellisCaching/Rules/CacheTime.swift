@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// An instant on the system's clock, as stored responses keep it, in milliseconds since 1970.
 ///
 /// The clock may be set back or ahead between two instants.

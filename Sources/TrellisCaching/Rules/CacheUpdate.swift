@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The changes of stored responses by later responses (RFC 9111, sections 3.2, 4.3.4, 4.3.5 and 4.4).
 enum CacheUpdate {

@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// The answer to the question whether a stored response may be used without asking the origin (RFC 9111, section 4.2).
 struct CacheUsability: Hashable, Sendable {
     /// The answers.

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The facts in the fields of a response that decide about its storing and its use, found in one pass over the fields.
 ///

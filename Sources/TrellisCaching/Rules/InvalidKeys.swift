@@ -1,5 +1,6 @@
 import CurlEngine
 private import Synchronization
+import TrellisCore
 
 /// The keys of a cache whose stored responses are no longer valid, although the storage could not remove them. They are not used.
 final class InvalidKeys: Sendable {

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// A dictionary of structured fields (RFC 9651, section 3.2), of which only booleans and integers are kept, and the types of the others.
 struct StructuredDictionary: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The fields of a request with which the origin has selected a response (RFC 9111, section 4.1).
 struct VarySelection: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// The judgements about a response that was received: whether it is stored, and whether it replaces what is.
 extension CacheLookup {

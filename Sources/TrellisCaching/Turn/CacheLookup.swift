@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// A request as a cache sees it.
 final class CacheLookup: Sendable {
@@ -282,4 +283,21 @@ extension CacheLookup: SentRequest {
 
     /// The parts of the request that a stored response keeps.
     var answered: AnsweredRequest { AnsweredRequest(request, defaultFields: preparation.defaultFields) }
+}
+
+extension RequestPreparation {
+    /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.
+    ///
+    /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
+    fileprivate func cacheFields(
+        of request: Request, _ url: WireURL, hasLeft: Bool
+    ) throws(TrellisError) -> CacheRequestFields {
+        guard request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) else {
+            return CacheRequestFields(try fields(of: request, url, hasLeft: hasLeft))
+        }
+        if let known = readDefaultFields.load() as? Boxed<CacheRequestFields> { return known.value }
+        let fields = CacheRequestFields(sentDefaultFields)
+        _ = readDefaultFields.storeIfNil(Boxed(fields))
+        return fields
+    }
 }

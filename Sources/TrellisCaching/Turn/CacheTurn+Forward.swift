@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// Requests that are sent although there is a cache.
 extension CacheTurn {
@@ -86,8 +87,8 @@ extension CacheTurn {
         guard let ticket, ticket.isLeading, pipeline.call.delivery == .memory,
             pipeline.steps.cachedResponseHandler == nil
         else { return pipeline }
-        return Pipeline(
-            pipeline, leading: CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: cache.now))
+        let lead = CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: cache.now)
+        return Pipeline(pipeline) { lead.endWaitIfUnstorable($0) }
     }
 
     /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The storing of responses.
 extension CacheTurn {

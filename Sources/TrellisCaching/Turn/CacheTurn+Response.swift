@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// Stored responses as the responses to requests.
 extension CacheTurn {

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The passage of one request through a cache.
 struct CacheTurn {
@@ -32,8 +33,33 @@ struct CacheTurn {
             request, asked: asked, cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
     }
 
+    /// Returns the response to the request if the storage has it in memory.
+    @inline(never)
+    func immediateAnswer() throws -> StepResponse? {
+        guard let memory = cache.memory, let answer = answer(from: memory) else {
+            try pipeline.enter()
+            return nil
+        }
+        try pipeline.checkEnd()
+        return recorded(answer)
+    }
+
+    /// Returns the response to the request from the storage or from the server.
+    @inline(never)
+    func answer() async throws -> StepResponse { recorded(try await run()) }
+
+    private func recorded(_ answer: StepResponse) -> StepResponse {
+        if answer.sent === lookup { pipeline.last.note(lookup) }
+        if let status = answer.response.cacheStatus {
+            cache.record(status)
+            pipeline.tell { .cacheUsed(status) }
+            pipeline.call.exchangeObserver?.didUseCache(status, for: request, context: pipeline.context)
+        }
+        return answer
+    }
+
     /// Returns the response to the request: a stored one, or that of the server.
-    func run() async throws -> StepResponse {
+    private func run() async throws -> StepResponse {
         // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
         guard let key, request.body == nil || request.method != .get else {
             if lookup.mustNotBeSent { return unsatisfiable }
@@ -106,7 +132,7 @@ struct CacheTurn {
         // The ranges that several requests ask for do not make several validations of the response.
         let variant = VarySelection(of: entry.head.stored.deciding, request: headers)?.text
         guard case .leader(let leader) = cache.exchanges.join(key, variant: variant) else { return }
-        pipeline.session.validateInBackground(
+        pipeline.session.validate(
             asked, for: pipeline.call.delivery, pipeline.steps, in: cache, leading: leader)
     }
 
@@ -164,23 +190,21 @@ struct CacheTurn {
     ///
     /// - Parameter rest: The longest time for the wait, from which the time that has passed is taken off.
     private func outcome(of flight: CacheFlight, _ rest: inout Duration) async throws -> CacheFlight.Outcome {
-        guard pipeline.actor != nil else { throw Pipeline.NeedsTask(rest: .hop(asked)) }
+        try pipeline.requireTask(for: asked)
         let (context, limit, start) = (pipeline.context, rest, pipeline.context.now)
         guard limit > .zero else { return .notStored }
-        context.call.record.withLock { $0.wait = .sharedAnswer(since: start) }
-        defer {
-            context.call.record.withLock { $0.wait = nil }
-            rest -= .nanoseconds(context.now.nanoseconds(since: start))
-        }
-        let outcome = await withTaskGroup(of: CacheFlight.Outcome?.self) { group in
-            group.addTask { await flight.wait() }
-            group.addTask {
-                try? await context.pause(for: limit)
-                return .notStored
+        defer { rest -= .nanoseconds(context.now.nanoseconds(since: start)) }
+        let outcome = await context.waitingForSharedAnswer {
+            await withTaskGroup(of: CacheFlight.Outcome?.self) { group in
+                group.addTask { await flight.wait() }
+                group.addTask {
+                    try? await context.pause(for: limit)
+                    return .notStored
+                }
+                let first = await group.next() ?? nil
+                group.cancelAll()
+                return first
             }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
         }
         try Task.checkCancellation()
         return outcome ?? .left
@@ -204,7 +228,7 @@ struct CacheTurn {
 extension CacheTurn {
     /// Returns the stored response to the request; `nil` if there is none, if something else has to be done, or if the body is not in
     /// memory, is to be decoded, or is too large: then ``run()`` finds the response.
-    func answerAtOnce(from storage: MemoryCacheStorage) -> StepResponse? {
+    private func answer(from storage: MemoryCacheStorage) -> StepResponse? {
         guard let key, request.method == .get, request.body == nil, pipeline.call.delivery == .memory,
             lookup.mayBeAnswered
         else { return nil }

@@ -102,7 +102,7 @@ public struct Request: RequestConvertible, Sendable {
     }
     /// Whether the body of the response is delivered in its content coding, because a cache stores it so and decodes it
     /// afterwards. The content codings are requested nevertheless.
-    var keepsCoding: Bool {
+    package var keepsCoding: Bool {
         get { storage.parts.keepsCoding }
         set { change { $0.keepsCoding = newValue } }
     }

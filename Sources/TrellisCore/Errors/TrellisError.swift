@@ -188,7 +188,7 @@ extension TrellisError {
     }
 
     /// The error of a task that reads a body while another task does.
-    static var secondReader: TrellisError {
+    package static var secondReader: TrellisError {
         TrellisError(.other("the body of a response has one reader at a time"), phase: .receiving)
     }
 

@@ -116,7 +116,7 @@ public struct Metrics: Sendable, Hashable {
     package var connectTime: Int64 = 0
     package var tlsTime: Int64 = 0
     package var firstByteTime: Int64 = 0
-    var totalTime: Int64 = 0
+    package var totalTime: Int64 = 0
 
     /// Creates metrics in which every value is zero or `nil`.
     public init() {}

@@ -36,7 +36,7 @@ public struct Response: Sendable {
             metrics: metrics, redirects: redirects, bodyCut: nil, to: nil)
     }
 
-    init(
+    package init(
         head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = HTTPFields(),
         metrics: Metrics = Metrics(), redirects: [Redirect] = [], bodyCut: BodyCut? = nil, to request: AnsweredRequest?
     ) {
@@ -53,7 +53,7 @@ public struct Response: Sendable {
     var bodyCut: BodyCut? { storage.parts.bodyCut }
 
     /// Whether only the beginning of the body was read.
-    var isBodyCut: Bool { bodyCut != nil }
+    package var isBodyCut: Bool { bodyCut != nil }
 
     /// The final head.
     public var head: ResponseHead { storage.parts.head }
@@ -92,10 +92,10 @@ public struct Response: Sendable {
     }
 
     /// Returns the response with a cache status.
-    func with(_ status: CacheStatus) -> Response { changed { $0.metrics.cacheStatus = status } }
+    package func with(_ status: CacheStatus) -> Response { changed { $0.metrics.cacheStatus = status } }
 
     /// Returns the response with the reason why only the beginning of its body was read.
-    func with(_ bodyCut: BodyCut) -> Response { changed { $0.bodyCut = bodyCut } }
+    package func with(_ bodyCut: BodyCut) -> Response { changed { $0.bodyCut = bodyCut } }
 
     /// The response with a WebSocket's URL instead of its handshake's.
     package var withWebSocketScheme: Response {
@@ -127,7 +127,7 @@ public struct Response: Sendable {
 }
 
 /// The reason why only the beginning of a response's body was read.
-enum BodyCut: Sendable, Hashable {
+package enum BodyCut: Sendable, Hashable {
     /// Every reader refuses the head.
     case refused
     /// The call follows the response, which is a redirect.
@@ -145,13 +145,13 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible {
 }
 
 /// The parts of a request that errors and validators of its response need, without its body and its steps: a response may outlive these.
-struct AnsweredRequest: Sendable {
+package struct AnsweredRequest: Sendable {
     let method: HTTPRequest.Method
     private let fields: HTTPFields
     /// The fields that follow `fields`, if any. They are searched only when a validator asks.
     private let defaultFields: HTTPFields?
 
-    init(_ request: Request, defaultFields: HTTPFields? = nil) {
+    package init(_ request: Request, defaultFields: HTTPFields? = nil) {
         method = request.method
         fields = request.headers
         self.defaultFields = defaultFields

@@ -20,7 +20,7 @@ public struct ResponseHead: Sendable {
     }
 
     /// Creates the head of a stored response, which has its age in seconds instead of the fields `Age` that were received.
-    init(status: HTTPResponse.Status, headers: HTTPFields, age: Int64) {
+    package init(status: HTTPResponse.Status, headers: HTTPFields, age: Int64) {
         storage = HeadStorage(status: status, .http1_1, .aged(headers, seconds: age))
     }
 
@@ -37,13 +37,13 @@ public struct ResponseHead: Sendable {
     /// Returns at least the fields whose names have certain lengths, without parsing all others.
     ///
     /// - Parameter nameLengths: The lengths below 64, each as a bit.
-    func headers(nameLengths: UInt64) -> HTTPFields { storage.fields(nameLengths: nameLengths) }
+    package func headers(nameLengths: UInt64) -> HTTPFields { storage.fields(nameLengths: nameLengths) }
 
     /// The fields as bytes; `nil` if the head was made of other fields.
-    var wireFields: WireFields? { storage.wireFields }
+    package var wireFields: WireFields? { storage.wireFields }
 
     /// The number of bytes of the fields, about.
-    var fieldSize: Int { storage.size }
+    package var fieldSize: Int { storage.size }
 
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///

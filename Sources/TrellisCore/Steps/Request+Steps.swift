@@ -52,7 +52,7 @@ extension Request {
 }
 
 /// Steps behind one reference, because they are large and passed on often, with the monitors of a request.
-final class AttachedSteps: Sendable {
+package final class AttachedSteps: Sendable {
     /// The steps that run: both halves of each interceptor are installed.
     let steps: Steps
     /// The steps that were given.
@@ -64,7 +64,7 @@ final class AttachedSteps: Sendable {
     /// The same steps before they got these monitors; `nil` if they were not attached before.
     private let original: AttachedSteps?
     /// Whether a step may replace a response that its caller would refuse, and needs the complete body for that.
-    let mayReplaceResponses: Bool
+    package let mayReplaceResponses: Bool
 
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
@@ -76,7 +76,7 @@ final class AttachedSteps: Sendable {
     /// Whether a retry policy is asked about failures before the first byte of a streamed body.
     let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
-    let httpCache: HTTPCache?
+    let cache: (any StagedCache)?
 
     convenience init(_ given: Steps) { self.init(given, []) }
 
@@ -96,8 +96,8 @@ final class AttachedSteps: Sendable {
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
         adapters = steps.adapters.map { Adapting($0) }
-        immediate = ImmediateSteps(steps, adapters)
-        httpCache = steps.cache as? HTTPCache
+        cache = steps.cache as? any StagedCache
+        immediate = ImmediateSteps(steps, adapters, cache)
     }
 
     /// The steps of the request; `nil` if it has only monitors.
@@ -115,8 +115,8 @@ final class AttachedSteps: Sendable {
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         adapters = session.adapters + request.adapters
-        immediate = ImmediateSteps(steps, adapters)
-        httpCache = steps.cache as? HTTPCache
+        cache = steps.cache as? any StagedCache
+        immediate = ImmediateSteps(steps, adapters, cache)
     }
 
     deinit { UserObjects.release([steps, given, monitors]) }

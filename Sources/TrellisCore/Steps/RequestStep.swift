@@ -43,12 +43,12 @@ public struct NextStep: Sendable {
     /// The call, with all of its steps; `nil` if the steps are called without a session.
     let origin: (call: Call, steps: AttachedSteps)?
     /// Returns the response to a request from the framework's cache, in the place of the cache; `nil` in every other place.
-    let responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)?
+    package let responseOfCache: (@Sendable (Request, any StagedCache) async throws -> StepResponse)?
     private let send: @Sendable (Request) async throws -> StepResponse
 
     init(
         depth: Int? = nil, origin: (call: Call, steps: AttachedSteps)? = nil,
-        responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)? = nil,
+        responseOfCache: (@Sendable (Request, any StagedCache) async throws -> StepResponse)? = nil,
         _ send: @escaping @Sendable (Request) async throws -> StepResponse
     ) {
         self.depth = depth

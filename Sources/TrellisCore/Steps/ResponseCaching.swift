@@ -44,22 +44,18 @@ extension ResponseCaching {
     public func close() async {}
 }
 
-extension HTTPCache: ResponseCaching {
-    /// Returns a stored response, or the response of the server, which may be stored.
-    ///
-    /// A cache works in ``SessionConfiguration/cache`` and within the cache there. Anywhere else, this is `next(request)`.
-    ///
-    /// - Throws: The errors of `next`.
-    public func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard let respond = next.responseOfCache else { return try await next(request) }
-        return try await respond(request, self)
-    }
+/// A cache that is part of the pipeline, which passes on no closure to ask it.
+package protocol StagedCache: ResponseCaching {
+    /// Returns whether a request with these steps may wait for the cache before it is sent.
+    func mayWait(in steps: Steps) -> Bool
 
-    /// Opens the folder of a ``DiskCacheStorage``; any other storage needs no preparation.
+    /// Returns a stored response, or that of the server, which may be stored.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used.
-    public func open() async throws { try await (storage as? DiskCacheStorage)?.open() }
-
-    /// Saves the index of a ``DiskCacheStorage``.
-    public func close() async { await (storage as? DiskCacheStorage)?.close() }
+    /// - Parameters:
+    ///   - request: The request with the cookies of the session.
+    ///   - asked: The request without them.
+    ///   - exchange: The pipeline, whose type belongs to `Session`.
+    func answer(
+        to request: Request, asked: Request, in exchange: any AnyObject & Sendable
+    ) async throws -> StepResponse
 }

@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// A response on its way back through the steps: its head, and its body in memory or still to be received.
 public struct StepResponse: Sendable {
-    enum Content: Sendable {
+    package enum Content: Sendable {
         case data(Data)
         case source(TransferToken)
     }
@@ -29,16 +29,16 @@ public struct StepResponse: Sendable {
 
     /// The response.
     public var response: Response { storage.response }
-    var content: Content { storage.content }
+    package var content: Content { storage.content }
     /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
     var validationResult: ValidationResult? {
         get { storage.validationResult }
         set { storage = Storage(response: response, content: content, validationResult: newValue, sent: sent) }
     }
     /// The request that was answered.
-    var sent: any SentRequest { storage.sent }
+    package var sent: any SentRequest { storage.sent }
 
-    init(response: Response, content: Content, to sent: any SentRequest) {
+    package init(response: Response, content: Content, to sent: any SentRequest) {
         storage = Storage(response: response, content: content, validationResult: nil, sent: sent)
     }
 
@@ -71,7 +71,7 @@ public struct StepResponse: Sendable {
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
 
     /// Returns a copy with another response and body to the same request.
-    func replacing(_ response: Response, _ content: Content) -> StepResponse {
+    package func replacing(_ response: Response, _ content: Content) -> StepResponse {
         var copy = self
         copy.storage = Storage(response: response, content: content, validationResult: validationResult, sent: sent)
         return copy
@@ -109,7 +109,7 @@ extension StepResponse {
 
     /// Ends the transfer of an unwanted body. A short body that arrives at once is read, so that its connection can be kept; any
     /// other body is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
-    func discard(_ context: CallContext) async {
+    package func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
         defer { token.source.cancel(explicitly: false) }
         let length = response.headers[.contentLength].flatMap { Int($0) } ?? 0

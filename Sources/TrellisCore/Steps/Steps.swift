@@ -42,9 +42,8 @@ public struct Steps: Sendable {
     /// The cache of responses, inside of the cookies and outside of the limits: what it has needs no request. If `nil`, the session's,
     /// and for a session none.
     public var cache: (any ResponseCaching)?
-    /// The handler that is asked about each response that the cache could store; if `nil`, the session's, and for a session
-    /// ``CachedResponseHandler/cache``.
-    public var cachedResponseHandler: (any CachedResponseHandler)?
+    /// The handler that is asked about each response that the cache could store. Its protocol belongs to the cache.
+    package var storingHandler: (any Sendable)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
     /// The rate limiters that delay each request on the wire until its turn, inside of all other steps. None by
@@ -103,7 +102,7 @@ public struct Steps: Sendable {
         steps.cookies = other.cookies ?? cookies
         steps.cache = other.cache ?? (other.signers.isEmpty ? cache : nil)
         steps.signers += other.signers
-        steps.cachedResponseHandler = other.cachedResponseHandler ?? cachedResponseHandler
+        steps.storingHandler = other.storingHandler ?? storingHandler
         steps.exchangeObserver = other.exchangeObserver ?? exchangeObserver
         return steps
     }

@@ -7,7 +7,7 @@ extension HTTPField {
     /// bytes are the bytes of ``value``.
     ///
     /// The encoded form of a field is its only safe interface that keeps such bytes: one scalar for each byte (ISO 8859-1).
-    var octetsBeyondUTF8: [UInt8]? {
+    package var octetsBeyondUTF8: [UInt8]? {
         let text = value
         // The counts of an ASCII text are equal, and known without a scan.
         guard text.utf16.count != text.utf8.count, text.unicodeScalars.contains("\u{FFFD}"),
@@ -21,7 +21,7 @@ extension HTTPField {
 
     /// The value as a reference to a URL. Octets that are not UTF-8, such as Latin-1, are percent-encoded one by one: the server
     /// gets back those that it has written.
-    var urlReference: String {
+    package var urlReference: String {
         guard let octets = octetsBeyondUTF8 else { return value }
         return octets.map { $0 < 0x80 ? String(UnicodeScalar($0)) : $0.percentEncoded }.joined()
     }

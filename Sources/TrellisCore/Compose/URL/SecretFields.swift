@@ -21,7 +21,7 @@ package enum SecretFields {
 
     /// Returns `true` if a field is a secret, by its name or by its mark: a field that no compression table may hold
     /// (RFC 7541, section 7.1.3).
-    static func isSecret(_ field: HTTPField) -> Bool {
+    package static func isSecret(_ field: HTTPField) -> Bool {
         let name = field.name.canonicalName
         return field.indexingStrategy == .disallow || names.contains(name) || marksSecret(name)
             || name.hasByteSuffix("-authorization")

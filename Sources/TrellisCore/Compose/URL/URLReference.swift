@@ -27,7 +27,7 @@ package struct URLReference: Hashable, Sendable {
     }
 
     /// The text of the reference, recomposed from its parts (RFC 3986, section 5.3).
-    var text: String {
+    package var text: String {
         var text = scheme.map { "\($0):" } ?? ""
         if let authority { text += "//\(authority)" }
         text += path
@@ -37,7 +37,7 @@ package struct URLReference: Hashable, Sendable {
     }
 
     /// Returns the target of the reference relative to `base` (RFC 3986, section 5.2.2, strict).
-    func resolved(against base: URLReference) -> URLReference {
+    package func resolved(against base: URLReference) -> URLReference {
         var target = self
         if scheme != nil {
             target.path = Self.removingDotSegments(path)

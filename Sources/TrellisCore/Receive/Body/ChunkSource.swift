@@ -38,7 +38,7 @@ extension ChunkSource {
 }
 
 /// A source that passes on what another one receives.
-protocol WrappingSource: ChunkSource {
+package protocol WrappingSource: ChunkSource {
     /// The token of the other source.
     var token: TransferToken { get }
 }
@@ -54,12 +54,12 @@ extension WrappingSource {
 
 /// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
 /// dropped.
-final class TransferToken: Sendable {
-    let source: any ChunkSource
+package final class TransferToken: Sendable {
+    package let source: any ChunkSource
     /// The end of the reading of the body, for readers that come after it.
     private let ending = Atomic(BodyReadingEnd.none)
 
-    init(_ source: any ChunkSource) { self.source = source }
+    package init(_ source: any ChunkSource) { self.source = source }
 
     deinit { source.cancel(explicitly: false) }
 

@@ -33,9 +33,9 @@ public struct CacheStatus: Sendable, Hashable {
     /// The time for which the response stays fresh, in whole seconds; negative if it is stale. `nil` if it is not known.
     public var timeToLive: Duration? { secondsToLive.map { .seconds($0) } }
     /// The code of ``forwardStatus``.
-    var forwardCode: Int?
+    package var forwardCode: Int?
     /// The number of seconds of ``timeToLive``.
-    var secondsToLive: Int64?
+    package var secondsToLive: Int64?
     /// Whether the response was stored. For a stream, whether it is stored once it was read to its end.
     public var isStored = false
     /// Whether the request waited for the response to an equal one that was sent before it, and used that response.
@@ -52,16 +52,16 @@ public struct CacheStatus: Sendable, Hashable {
     /// Whether the response is a stored one that the server has confirmed with a 304.
     package var isValidated: Bool { forwardReason != nil && forwardCode == 304 }
     /// Whether a request was sent, and the server has answered it.
-    var isMiss: Bool { forwardReason != nil && !isFromCache }
+    package var isMiss: Bool { forwardReason != nil && !isFromCache }
     /// Whether there was neither a response nor a request, because the request must not be sent.
     package var isUnsatisfiable = false
     /// Whether a stale response was used instead of a failure.
-    var isStaleIfError = false
+    package var isStaleIfError = false
 
-    init(_ reason: ForwardReason?) { forwardReason = reason }
+    package init(_ reason: ForwardReason?) { forwardReason = reason }
 
     /// The status of a request that must not be sent and has no stored response.
-    static let unsatisfiable: CacheStatus = {
+    package static let unsatisfiable: CacheStatus = {
         var status = CacheStatus(nil)
         status.isUnsatisfiable = true
         status.detail = "only-if-cached"

@@ -45,7 +45,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
 
     /// Creates an instant from a text that is exactly as senders write it today, which takes a small part of the time of the other forms;
     /// `nil` for any other text.
-    init?(fixed bytes: Span<UInt8>) {
+    package init?(fixed bytes: Span<UInt8>) {
         guard bytes.count == 29 else { return nil }
         func number(_ start: Int) -> Int {
             let (tens, ones) = (Int(bytes[start]) - 0x30, Int(bytes[start + 1]) - 0x30)
@@ -87,7 +87,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
 
     /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
-    var text: String {
+    package var text: String {
         let (days, rest) = (Int(secondsSince1970 / 86_400), secondsSince1970 % 86_400)
         // The rest is negative before 1970, except at midnight.
         let (day, second) = rest < 0 ? (days - 1, rest + 86_400) : (days, rest)

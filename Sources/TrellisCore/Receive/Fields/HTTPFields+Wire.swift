@@ -34,7 +34,7 @@ extension HTTPFields {
     ///
     /// Assigning all fields at once costs a tenth of appending them one by one. The name has no effect: there are no fields of that name to
     /// be replaced, and every field keeps its own.
-    init(all fields: [HTTPField]) {
+    package init(all fields: [HTTPField]) {
         self.init()
         reserveCapacity(fields.count)
         self[fields: .date] = fields

@@ -3,7 +3,7 @@ package import HTTPTypes
 
 extension ResponseHead {
     /// The targets of a redirect; empty if the response is none. An empty `Location` counts as none, as in browsers.
-    var redirectTargets: [String] {
+    package var redirectTargets: [String] {
         status.isRedirect ? headers[fields: .location].map(\.urlReference).filter { !$0.isEmpty } : []
     }
 }
@@ -29,7 +29,7 @@ extension HTTPResponse.Status {
 
     /// Returns the status with a code and its registered phrase, for a response whose own phrase is not known; without a phrase if none is
     /// registered.
-    static func registered(_ code: Int) -> HTTPResponse.Status {
+    package static func registered(_ code: Int) -> HTTPResponse.Status {
         if code == 200 { return .ok }
         let phrase = successPhrases[code] ?? TrellisError.phrase(of: code) ?? ""
         return HTTPResponse.Status(code: code, reasonPhrase: phrase)

@@ -74,53 +74,28 @@ final class BackgroundValidations: Sendable {
 }
 
 extension Session {
-    /// Validates a stored response in the background, as an operation of the session's own (RFC 5861, section 3), which ends with it.
+    /// Sends a request in the background, as an operation of the session's own, which ends with it.
     ///
-    /// It has the limits of the request that used the stale response, or, for a stream, the limit in time of a response in memory: nobody
-    /// waits for it who could cancel it. It receives a body only as long as that is being stored.
+    /// It has the limit in time of a response in memory: nobody waits for it who could cancel it.
     ///
     /// - Parameters:
-    ///   - delivery: The delivery of the request that used the stale response.
-    ///   - steps: The steps of the request that used the stale response.
-    ///   - leader: The ticket with which no other request validates the same response.
-    func validateInBackground(
-        _ request: Request, for delivery: Delivery, _ steps: Steps, in cache: HTTPCache, leading leader: CacheTicket
+    ///   - receive: Receives the response. It does not run after a failure.
+    ///   - end: Is called when the operation has ended, in whatever way.
+    ///   - revoke: Forbids that anything of the response is stored, if the session ends before the operation.
+    package func validateInBackground(
+        _ request: Request, _ steps: Steps, receive: @escaping @Sendable (StepResponse, CallContext) async -> Void,
+        end: @escaping @Sendable () -> Void, revoke: @escaping @Sendable () -> Void
     ) {
         var request = request
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = preparation.limits(of: request, delivery: .memory).total.map { .nanoseconds($0) }
         request.timeouts = timeouts
-        if delivery == .memory { request.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize }
         request.attachment = nil
-        request.cacheMode = .noCache
-        var background = Steps()
-        (background.cache, background.cookies) = (steps.cache, steps.cookies)
-        (background.circuitBreaker, background.rateLimiters) = (steps.circuitBreaker, steps.rateLimiters)
-        background.signers = steps.signers
-        background.cachedResponseHandler = steps.cachedResponseHandler
-        (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
-        let call = backgroundCall(for: request, AttachedSteps(background))
+        let call = backgroundCall(for: request, AttachedSteps(steps))
         let work = { @Sendable in
-            // A failure leaves the stored response as it is.
-            if let answer = try? await call.run() { await answer.store(CallContext(call.call)) }
-            leader.settle(.stored)
+            if let answer = try? await call.run() { await receive(answer, CallContext(call.call)) }
+            end()
         }
-        validations.begin(in: actor, work) {
-            // An entry that a storage makes visible later, in spite of that, is removed again.
-            cache.exchanges.invalidate(leader.key)
-            leader.settle(.left)
-        }
-    }
-}
-
-extension StepResponse {
-    /// Receives the body as long as it is being stored, and ends the transfer.
-    fileprivate func store(_ context: CallContext) async {
-        // The body of a stored response has not to be received.
-        guard case .source(let token) = content, let source = token.source as? StoringSource else { return }
-        do { while source.isStoring, try await source.next() != nil {} } catch {}
-        // The session may have cancelled the validation, and waits for its end.
-        await source.waitForCommit()
-        await discard(context)
+        validations.begin(in: actor, work, revoke: revoke)
     }
 }

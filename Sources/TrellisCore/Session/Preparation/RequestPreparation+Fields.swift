@@ -25,16 +25,8 @@ extension RequestPreparation {
         }
     }
 
-    /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.
-    ///
-    /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
-    func cacheFields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> CacheRequestFields {
-        if request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) { return defaultCacheFields }
-        return CacheRequestFields(try fields(of: request, url, hasLeft: hasLeft))
-    }
-
     /// Returns a request that has passed a cache with the session's default fields.
-    func completed(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Request {
+    package func completed(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Request {
         if request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) {
             return TransportRequest.joined(request, with: defaultFields)
         }
@@ -45,12 +37,15 @@ extension RequestPreparation {
     }
 
     /// Returns whether a request without a body is sent with the session's default fields alone.
-    func hasDefaultFields(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Bool {
+    package func hasDefaultFields(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Bool {
         request.headers.isEmpty && !hasLeft && url.user == nil
             && request.decodesContent ?? configuration.decodesContent == configuration.decodesContent
     }
 
-    private func fields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> HTTPFields {
+    /// Returns the fields with which a request would be sent, apart from those that describe its body's framing.
+    ///
+    /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
+    package func fields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> HTTPFields {
         var completed = request
         try complete(&completed, url, hasLeft: hasLeft)
         var fields = completed.headers

@@ -7,7 +7,7 @@ package final class RequestPreparation: Sendable {
     /// The field that libcurl adds to requests without one.
     private static let libcurlAccept = "*/*"
 
-    let configuration: SessionConfiguration
+    package let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     package let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
@@ -16,8 +16,10 @@ package final class RequestPreparation: Sendable {
     private let hasDefaultProxyCredentials: Bool
     /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
-    /// The default fields of a request without a body, as a cache reads them.
-    let defaultCacheFields: CacheRequestFields
+    /// The default fields of a request without a body, as they are sent.
+    package let sentDefaultFields: HTTPFields
+    /// What a cache has read in them, if one has.
+    package let readDefaultFields = LazyReference<any AnyObject & Sendable>()
     /// The time limits of a request without limits of its own, whose response is collected in memory.
     private let collectedLimits: TimeLimits
     /// The time limits of a stream or upload without limits of its own.
@@ -28,7 +30,7 @@ package final class RequestPreparation: Sendable {
     private let dependentLengths: UInt64
     let urls = WireURLCache()
     /// The routes of the session's requests.
-    let routes: RouteTable
+    package let routes: RouteTable
     /// Whether the session's own transport makes connections.
     let ownMakesConnections: Bool
     /// The evaluations of servers; `nil` if the session has no ``ServerTrustManager``.
@@ -72,7 +74,7 @@ package final class RequestPreparation: Sendable {
         defaultFields = fields
         var sent = fields
         if configuration.decodesContent, !sent.contains(.acceptEncoding) { sent.append(.acceptEncoding) }
-        defaultCacheFields = CacheRequestFields(sent)
+        sentDefaultFields = sent
         hasDefaultProxyCredentials = fields.contains(.proxyAuthorization)
         let accept = configuration.accept == nil ? [HTTPField.Name.accept] : []
         let dependentNames: [HTTPField.Name] =

@@ -5,7 +5,7 @@ extension AuthenticationChallenge {
     ///
     /// A comma separates challenges as well as parameters: an element of the form `name=value` belongs to the challenge before
     /// it, any other element begins with a scheme.
-    static func parse(_ field: String) -> [AuthenticationChallenge] {
+    package static func parse(_ field: String) -> [AuthenticationChallenge] {
         var challenges: [Draft] = []
         for element in FieldScanner.elements(of: field) {
             guard !FieldScanner(element).isAtEnd else { continue }

@@ -1,26 +1,26 @@
-import CurlEngine
+package import CurlEngine
 import Synchronization
 
 /// A call: its fixed properties, and the record of its progress.
-final class Call: Sendable {
+package final class Call: Sendable {
     /// The number of the call in its process; later calls have higher ones.
-    let id: UInt64
+    package let id: UInt64
     /// The request as the caller asked for it, without the session's defaults.
     let request: Request
-    let delivery: Delivery
+    package let delivery: Delivery
     /// The limit in total, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
     /// Whether the call began without an actor, and so without an engine of its own: each wait chooses one.
     let beganWithoutActor: Bool
-    let clock: any EngineClock
+    package let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
     /// The observer that receives the events of the call; `nil` if neither the session nor the request has observers.
-    let observer: CallObserver?
+    package let observer: CallObserver?
     /// The observer of the exchanges of the call; `nil` if the call has none.
-    let exchangeObserver: (any ExchangeObserver)?
+    package let exchangeObserver: (any ExchangeObserver)?
     /// The number of exchanges that the observer has seen.
     let exchangeCount = Atomic(0)
     /// The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is started.
@@ -82,7 +82,7 @@ final class Call: Sendable {
     static func nextID() -> UInt64 { count.add(1, ordering: .relaxed).newValue }
 
     /// The instant at which the call must have ended. For a handle's call that has not started, the time counts from now.
-    var deadline: CallDeadline {
+    package var deadline: CallDeadline {
         CallDeadline(start: start ?? record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
     }
 
@@ -97,7 +97,7 @@ final class Call: Sendable {
 
     /// Throws `CancellationError` if the task is cancelled or the call's result is decided, and the error of a call that was cancelled
     /// before its exchange.
-    func checkCancellation() throws {
+    package func checkCancellation() throws {
         try Task.checkCancellation()
         guard let record = existingRecord else { return }
         if let error = record.withLock({ $0.isDecided ? CancellationError() : $0.cancellation }) { throw error }
@@ -167,5 +167,5 @@ extension Call {
 }
 
 extension Call: SentRequest {
-    var sentRequest: Request { request }
+    package var sentRequest: Request { request }
 }

@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 
 /// The information about a call that its steps receive.
 public struct CallContext: Sendable {
@@ -28,15 +28,15 @@ public struct CallContext: Sendable {
     public var endReason: TrellisError? { call.endReason as? TrellisError }
 
     /// Whether one of the redirects, or the link that the request follows, has led to another origin.
-    var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
+    package var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
     /// The request that the last redirect led to; `nil` until the first redirect.
     var hop: RedirectedHop? { later?.hop }
     /// The number of attempts that were begun concurrently with others, by hedging.
-    var hedges: Int {
+    package var hedges: Int {
         get { later?.hedges ?? 0 }
         set { change { $0.hedges = newValue } }
     }
-    let call: Call
+    package let call: Call
     /// The other values behind one reference, because a context is copied often, and each waiting step keeps a copy; `nil` in the first hop
     /// of the first attempt.
     private var storage: Boxed<Parts>?
@@ -62,7 +62,7 @@ public struct CallContext: Sendable {
     /// - Throws: `CancellationError` when the call has ended; ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` when the
     ///   session has been shut down.
     @inline(never)
-    func pause(for duration: Duration) async throws {
+    package func pause(for duration: Duration) async throws {
         try Task.checkCancellation()
         guard duration > .zero else { return }
         guard try await call.waitingEngine.delay(for: duration, of: call) else {
@@ -123,6 +123,13 @@ struct AttemptEnd: Sendable {
 }
 
 extension CallContext {
+    /// Performs the wait for the response to an identical request, which an error at the deadline names as the reason.
+    package func waitingForSharedAnswer<Value: Sendable>(_ wait: () async -> Value) async -> Value {
+        call.record.withLock { $0.wait = .sharedAnswer(since: now) }
+        defer { call.record.withLock { $0.wait = nil } }
+        return await wait()
+    }
+
     /// The present instant on the session's clock.
-    var now: EngineInstant { call.clock.now() }
+    package var now: EngineInstant { call.clock.now() }
 }

@@ -4,7 +4,7 @@ package import CurlEngine
 /// whose ``Deadlines`` have the same limit.
 package struct CallDeadline: Sendable {
     /// The instant at which the call was made.
-    let start: EngineInstant
+    package let start: EngineInstant
     /// The instant of the deadline; `nil` if the call has none.
     package let end: EngineInstant?
     /// The limit in total, in nanoseconds; `nil` if the call has none.

@@ -2,21 +2,18 @@
 final class ImmediateSteps: Sendable {
     /// The storage of cookies, if it does not wait.
     let cookies: CookieJar?
-    /// The cache, if its storage and its handler do not wait.
-    let cache: ImmediateCache?
     /// Whether a step may wait before the first response, so that the call needs a task that its deadline can cancel. Retriers and redirect
     /// handlers may wait, too: the call gets its task when they are asked.
     let mayWait: Bool
     /// Whether code of the user's is among the steps that are asked in the caller's task.
     let hasUserCode: Bool
 
-    init(_ steps: Steps, _ adapters: [Adapting]) {
+    init(_ steps: Steps, _ adapters: [Adapting], _ cache: (any StagedCache)?) {
         cookies = steps.cookies as? CookieJar
-        cache = ImmediateCache(steps)
         mayWait =
             !steps.application.isEmpty || !steps.network.isEmpty || steps.hedging != nil || !steps.rateLimiters.isEmpty
             || !steps.signers.isEmpty || adapters.contains(where: \.mayWait)
-            || steps.cookies != nil && cookies == nil || steps.cache != nil && cache?.stores == nil
+            || steps.cookies != nil && cookies == nil || steps.cache != nil && cache?.mayWait(in: steps) ?? true
         hasUserCode = steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
 }

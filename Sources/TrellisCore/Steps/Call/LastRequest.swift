@@ -3,7 +3,7 @@ import CurlEngine
 /// The last request of a call: the one that was sent, or that a stored response answers. Until then, the caller's.
 ///
 /// Attempts that run concurrently have one each.
-final class LastRequest: Sendable {
+package final class LastRequest: Sendable {
     private let latest: Locked<any SentRequest>
     /// The last request of all attempts; `nil` if this is that.
     private let ofCall: LastRequest?
@@ -21,7 +21,7 @@ final class LastRequest: Sendable {
 
     var value: any SentRequest { latest.withLock { $0 } }
 
-    func note(_ request: any SentRequest) {
+    package func note(_ request: any SentRequest) {
         latest.withLock { $0 = request }
         ofCall?.note(request)
     }

@@ -1,7 +1,7 @@
-import CurlEngine
+package import CurlEngine
 
 /// The routes of a session: the proxies and sockets of its requests, and the state of proxies that have failed.
-final class RouteTable: Sendable {
+package final class RouteTable: Sendable {
     /// The route of an exchange.
     struct Chosen: Sendable {
         static let direct = Chosen(route: .direct, decision: nil)
@@ -203,7 +203,7 @@ final class RouteTable: Sendable {
     }
 
     /// Returns the place to which a request goes instead of the host of its URL; `nil` if it goes there.
-    func destination(of request: Request, _ url: WireURL) -> String? {
+    package func destination(of request: Request, _ url: WireURL) -> String? {
         if request.extras == nil, isPlain { return nil }
         let way = request.extras?.extras.route ?? route
         if let socket = way.unixSocket { return "socket \(socket)" }

@@ -29,23 +29,23 @@ import Synchronization
 ///
 /// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
 /// need during the wait are in separate functions, which are `@inline(never)` for that reason.
-final class Pipeline: Sendable {
-    let session: Session
+package final class Pipeline: Sendable {
+    package let session: Session
     /// The steps of the session and of the request.
-    let attached: AttachedSteps
+    package let attached: AttachedSteps
     /// The actor of the call; `nil` if the call waits for its exchanges alone.
     let actor: RequestActor?
     /// The conditions that the caller has of the response, if the call has no actor, which would have them.
     let conditions: ReadingConditions?
-    let context: CallContext
+    package let context: CallContext
     /// The last request of the attempt.
-    let last: LastRequest
-    /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
-    let cacheLead: CacheLead?
+    package let last: LastRequest
+    /// Is called with the head of the next response in memory, if anything waits for that.
+    let onHead: (@Sendable (ResponseHead) -> Void)?
 
-    var call: Call { context.call }
+    package var call: Call { context.call }
 
-    var steps: Steps { attached.steps }
+    package var steps: Steps { attached.steps }
 
     var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
 
@@ -66,7 +66,7 @@ final class Pipeline: Sendable {
         (session, attached, conditions) = (actor.session, actor.steps, nil)
         context = CallContext(actor.call)
         last = LastRequest(actor.call)
-        cacheLead = nil
+        onHead = nil
     }
 
     /// Creates the pipeline of a call without an actor.
@@ -75,7 +75,7 @@ final class Pipeline: Sendable {
         actor = nil
         context = CallContext(call)
         last = LastRequest(call)
-        cacheLead = nil
+        onHead = nil
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
@@ -84,14 +84,14 @@ final class Pipeline: Sendable {
         self.actor = actor ?? pipeline.actor
         self.context = context
         self.last = last ?? pipeline.last
-        cacheLead = nil
+        onHead = nil
     }
 
-    /// Creates the same pipeline for an exchange for whose response equal requests wait.
-    init(_ pipeline: Pipeline, leading lead: CacheLead) {
+    /// Creates the same pipeline for an exchange whose head is waited for.
+    package init(_ pipeline: Pipeline, onHead: @escaping @Sendable (ResponseHead) -> Void) {
         (session, attached, conditions) = (pipeline.session, pipeline.attached, pipeline.conditions)
         (actor, context, last) = (pipeline.actor, pipeline.context, pipeline.last)
-        cacheLead = lead
+        self.onHead = onHead
     }
 
     // MARK: The call
@@ -144,11 +144,23 @@ final class Pipeline: Sendable {
 
     /// Adds a call without an actor to the session's list, unless it is there. A session that drains waits for the calls in the list, and
     /// sends what they still need.
-    func enter() throws {
-        guard !isListed else { return }
+    package func enter() throws {
+        guard actor == nil, !isListed else { return }
         session.actor.calls.add(call)
         // The session looks at the list after it has refused new calls: it has found this call, or this call finds that.
         guard !session.life.isShutDown else { throw TrellisError.sessionIsShutDown }
+    }
+
+    /// Throws ``NeedsTask`` if the call has no actor, and its request has to wait.
+    package func requireTask(for request: Request) throws {
+        if actor == nil { throw NeedsTask(rest: .hop(request)) }
+    }
+
+    /// Throws the error of a call that has ended, or of a session that has been shut down, if the call is not in its list.
+    package func checkEnd() throws {
+        try call.checkCancellation()
+        // Otherwise the session knows the call.
+        if actor == nil, !isListed, session.life.isShutDown { throw TrellisError.sessionIsShutDown }
     }
 
     /// Removes a call without an actor from the session's list, when the call has ended.
@@ -601,11 +613,8 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchangeThroughCache(_ asked: Request) async throws -> StepResponse {
         let request = hasCookies ? await addingCookies(to: asked) : asked
-        guard let cache = attached.httpCache else { return try await exchangeWithOtherCache(request, asked: asked) }
-        let turn = try CacheTurn(self, cache, request, asked: asked)
-        if let answer = try answerAtOnce(turn) { return answer }
-        if actor == nil { try enter() }
-        return try await exchange(turn)
+        guard let cache = attached.cache else { return try await exchangeWithOtherCache(request, asked: asked) }
+        return try await cache.answer(to: request, asked: asked, in: self)
     }
 
     /// Returns the response to a request from a cache of the user's.
@@ -616,42 +625,14 @@ final class Pipeline: Sendable {
         guard let cache = steps.cache else { return try await exchangeForCache(request) }
         let next = NextStep(
             origin: (call, attached),
-            responseOfCache: { request, cache in
-                try await self.exchange(try CacheTurn(self, cache, request, asked: asked))
-            },
+            responseOfCache: { request, cache in try await cache.answer(to: request, asked: asked, in: self) },
             { try await self.exchangeForCache($0) })
         return try await cache.response(to: request, context: context, next: next).answering(last)
     }
 
-    /// Returns the stored response to a request, if the storage has it in memory.
-    @inline(never)
-    private func answerAtOnce(_ turn: CacheTurn) throws -> StepResponse? {
-        guard let storage = attached.immediate.cache?.storage, let answer = turn.answerAtOnce(from: storage) else {
-            return nil
-        }
-        try call.checkCancellation()
-        // Otherwise the session knows the call.
-        if actor == nil, !isListed, session.life.isShutDown { throw TrellisError.sessionIsShutDown }
-        return recorded(answer, turn)
-    }
-
-    /// Returns the response to a request from the cache or from the server.
-    @inline(never)
-    private func exchange(_ turn: CacheTurn) async throws -> StepResponse { recorded(try await turn.run(), turn) }
-
-    private func recorded(_ answer: StepResponse, _ turn: CacheTurn) -> StepResponse {
-        if answer.sent === turn.lookup { last.note(turn.lookup) }
-        if let status = answer.response.cacheStatus {
-            turn.cache.record(status)
-            tell { .cacheUsed(status) }
-            call.exchangeObserver?.didUseCache(status, for: turn.request, context: context)
-        }
-        return answer
-    }
-
     /// Runs one exchange of the cache. The cookies of stored responses were stored when they were received.
     @inline(never)
-    func exchangeForCache(_ request: Request) async throws -> StepResponse {
+    package func exchangeForCache(_ request: Request) async throws -> StepResponse {
         let answer = try await exchangeWithinLimits(request)
         if hasCookies, !keepCookiesAtOnce(of: answer, to: request) { await keepCookies(of: answer, to: request) }
         return answer
@@ -853,7 +834,7 @@ final class Pipeline: Sendable {
         of request: Request, permit: LimitPermit?, sizes: FileSizes?, hasKey: Bool = false
     ) throws -> ExchangeActor {
         let request = call.delivery == .connection && !hasKey ? request.withKeyOfConnection : request
-        if actor == nil { try enter() }
+        try enter()
         let deadline = call.deadline
         let mayCut = call.delivery == .memory && !attached.mayReplaceResponses
         let history = AttemptHistory(
@@ -866,7 +847,7 @@ final class Pipeline: Sendable {
             request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         let readers = mayCut ? readers : nil
         let exchange = session.makeExchange(
-            prepared, of: actor, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)
+            prepared, of: actor, readers: onHead.map { HeadReader($0, readers) } ?? readers)
         last.note(prepared)
         return exchange
     }
@@ -880,7 +861,7 @@ final class Pipeline: Sendable {
     }
 
     @inline(never)
-    func tell(_ kind: () -> RequestEvent.Kind) {
+    package func tell(_ kind: () -> RequestEvent.Kind) {
         if let observer = call.observer { observer.tell(kind(), attempt: context.attempt) }
     }
 

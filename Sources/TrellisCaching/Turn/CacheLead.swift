@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TrellisCore
 
 /// An exchange for whose response equal requests wait.
 struct CacheLead: Sendable {
@@ -48,20 +49,4 @@ struct CacheLead: Sendable {
             }
         return length.map { $0 <= 4 } ?? false
     }
-}
-
-/// The readers of a response for which equal requests wait.
-final class CacheHeadReader: HeadValidator {
-    /// The exchange until its head has come. The ticket is given back then.
-    private let lead: Locked<CacheLead?>
-    private let readers: (any HeadValidator)?
-
-    init(_ lead: CacheLead, _ readers: (any HeadValidator)?) {
-        self.lead = Locked(lead)
-        self.readers = readers
-    }
-
-    func refuses(_ head: ResponseHead, of request: Request) -> Bool { readers?.refuses(head, of: request) ?? false }
-
-    func didReceive(_ head: ResponseHead) { lead.withLock { $0.take() }?.endWaitIfUnstorable(head) }
 }
