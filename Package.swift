@@ -181,7 +181,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "TrellisUpgradesTests",
-            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting", "TrellisUpgrades"],
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisTesting", "TrellisUpgrades",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisWebSocketsTests",

@@ -1,4 +1,5 @@
 #if Configuration
+import TrellisCaching
 import TrellisCore
 import TrellisNameServices
 

@@ -15,6 +15,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "CFuzzer",
+                .product(name: "TrellisCaching", package: "trellis"),
                 .product(name: "TrellisCore", package: "trellis"),
                 .product(name: "TrellisWebSockets", package: "trellis"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -2,6 +2,7 @@ import CurlEngine
 import Foundation
 package import HTTPTypes
 import Testing
+package import TrellisCaching
 package import TrellisCore
 package import TrellisTesting
 

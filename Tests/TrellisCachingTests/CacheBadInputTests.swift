@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Clocks, lifetimes and folders that no cache should meet, and that every cache meets.

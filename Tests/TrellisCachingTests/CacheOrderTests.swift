@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Storages that take their time, and what comes meanwhile: newer responses, cancellations, and removals that have no effect.

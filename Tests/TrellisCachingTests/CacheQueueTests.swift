@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Requests that wait for their turn: the time before they are sent is no age of their responses (RFC 9111, section 4.2.3).

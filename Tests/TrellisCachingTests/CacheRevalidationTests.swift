@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Responses that change others that are stored, and requests that must not change them. The sections are those of RFC 9111.

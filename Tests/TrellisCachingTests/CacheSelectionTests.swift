@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Responses that give a stored one a `Vary`: the stored body was made for a request whose fields are not known any more.

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A storage that takes longer for the validation in the background (RFC 5861, section 3) than the end of the session waits.

@@ -3,6 +3,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The ends of exchanges for which equal requests wait.

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Validators see the request as it was sent, or as it would have been sent if its response had not been stored or shared.

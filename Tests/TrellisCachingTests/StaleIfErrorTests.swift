@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A stale response in place of a failure (RFC 5861, section 4).

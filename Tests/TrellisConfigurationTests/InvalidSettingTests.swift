@@ -1,6 +1,7 @@
 #if Configuration
 import Configuration
 import Testing
+import TrellisCaching
 import TrellisCore
 import TrellisConfiguration
 

@@ -1,5 +1,6 @@
 #if Configuration
 import Foundation
+import TrellisCaching
 import TrellisUpgrades
 
 @testable import TrellisCore

@@ -2,6 +2,7 @@
 import Configuration
 import Foundation
 import Testing
+import TrellisCaching
 import TrellisCore
 import TrellisConfiguration
 

@@ -1,6 +1,7 @@
 #if Service
 import Foundation
 import Testing
+import TrellisCaching
 import TrellisCore
 import TrellisService
 import TrellisTesting

@@ -97,7 +97,7 @@ package final class AttachedSteps: Sendable {
         mayReplaceResponses = steps.mayReplaceResponses
         adapters = steps.adapters.map { Adapting($0) }
         cache = steps.cache as? any StagedCache
-        immediate = ImmediateSteps(steps, adapters, cache)
+        immediate = ImmediateSteps(steps, adapters, cache: cache)
     }
 
     /// The steps of the request; `nil` if it has only monitors.
@@ -116,7 +116,7 @@ package final class AttachedSteps: Sendable {
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         adapters = session.adapters + request.adapters
         cache = steps.cache as? any StagedCache
-        immediate = ImmediateSteps(steps, adapters, cache)
+        immediate = ImmediateSteps(steps, adapters, cache: cache)
     }
 
     deinit { UserObjects.release([steps, given, monitors]) }

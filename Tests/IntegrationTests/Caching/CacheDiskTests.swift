@@ -5,6 +5,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Folders of a cache on file systems that are really full, read-only or gone: each response has the bytes of the server, and the first of

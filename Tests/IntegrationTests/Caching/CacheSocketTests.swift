@@ -4,6 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 @testable import TrellisDownloads
 

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A folder that ten processes share, each of which is really killed at a random moment: never a wrong byte, never two owners, and nothing

@@ -4,6 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The writing of an entry's file while the body is received.

@@ -5,6 +5,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Files that are cut, changed, exchanged or unusable: never a wrong byte, and no error but that of a failing disk.

@@ -4,6 +4,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Files under the names of other keys, as if the digests of two keys were the same: neither key ever gets the response of the other.

@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Storages whose folder another one owns, which store an eighth of the size that the owner has not seen.

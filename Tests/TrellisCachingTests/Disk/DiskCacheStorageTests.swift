@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Responses in files: their contents, their bounds, and storages that share a folder.

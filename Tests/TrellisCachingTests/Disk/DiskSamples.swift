@@ -3,6 +3,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Entries for the tests of responses on a disk.

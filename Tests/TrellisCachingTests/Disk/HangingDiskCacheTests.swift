@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A disk that hangs while a response is stored holds no call beyond its end.

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Requests at the same time: which of them are sent, and which wait for the response to another one.

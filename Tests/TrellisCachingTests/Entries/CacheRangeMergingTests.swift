@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Requests for a range at the same time: equal ones are sent once, and those for other bytes are none of them.

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Streams whose responses are stored: nothing of them stays when they were read or dropped.

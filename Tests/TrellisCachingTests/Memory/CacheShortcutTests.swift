@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The short ways of requests whose cache is in memory: they have the results of the long one.

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The bounds of responses in memory.

@@ -1,6 +1,7 @@
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The table of places: a value is found until it is removed, however many hashes collide.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The directives of `Cache-Control`, and the dictionaries of targeted fields.

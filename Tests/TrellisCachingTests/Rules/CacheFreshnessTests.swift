@@ -1,6 +1,7 @@
 import HTTPTypes
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The age and the time of freshness of stored responses.

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The values of a cache status, which have the types of the framework's other times and statuses.

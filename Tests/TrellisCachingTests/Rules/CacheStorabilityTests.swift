@@ -1,6 +1,7 @@
 import HTTPTypes
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The decision whether a response may be stored.

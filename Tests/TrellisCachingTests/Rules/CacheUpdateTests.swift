@@ -2,6 +2,7 @@ import CurlEngine
 import HTTPTypes
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The changes of stored responses by later ones.

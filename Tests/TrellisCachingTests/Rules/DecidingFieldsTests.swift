@@ -2,6 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import CurlEngine
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The facts that decide about a response: those that are found in its bytes are those of its parsed fields.

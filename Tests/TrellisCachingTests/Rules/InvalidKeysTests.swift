@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The keys of responses that could not be removed, while other removals of the same keys are under way.

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// No stored byte is ever the response to a request that differs in a field named by `Vary` (RFC 9111, section 4.1): random responses and

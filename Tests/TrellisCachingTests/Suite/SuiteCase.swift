@@ -1,5 +1,6 @@
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A case of the public suite of tests for HTTP caches: requests in their order, with the responses of the origin and the expectations.

@@ -1,5 +1,6 @@
 import HTTPTypes
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Fields from the lines of cases.

@@ -4,6 +4,7 @@ import HTTPTypes
 import TestSupport
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The clock of a case, which moves between the requests.

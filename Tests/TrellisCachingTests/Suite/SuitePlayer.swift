@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import TestSupport
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A difference between the expectations of a case and the results.

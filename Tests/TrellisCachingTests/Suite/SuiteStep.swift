@@ -1,5 +1,6 @@
 import TestSupport
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A request of a case, the response of the origin to it, and the expectations about both.

@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The session, the cache and the origin of a case.

@@ -1,5 +1,6 @@
 import HTTPTypes
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Heads and times for tables. All times are relative to ``CacheSamples/start``, Sun, 06 Nov 1994 08:49:37 GMT.

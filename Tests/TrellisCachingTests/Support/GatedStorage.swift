@@ -2,6 +2,7 @@ import CurlEngine
 import Foundation
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A storage whose updates, and whose commits from the second one on, wait for a gate.

@@ -1,5 +1,6 @@
 import Foundation
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A storage in memory that does some things in its own way, and all others as a `MemoryCacheStorage` does.

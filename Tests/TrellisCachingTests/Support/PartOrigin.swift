@@ -4,6 +4,7 @@ import HTTPTypes
 import TestSupport
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A server with one representation, which answers requests for its parts.

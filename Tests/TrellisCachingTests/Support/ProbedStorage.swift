@@ -1,6 +1,7 @@
 import CurlEngine
 import Foundation
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// A storage in memory whose bodies are read as a test says.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

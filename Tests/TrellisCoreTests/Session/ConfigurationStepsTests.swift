@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

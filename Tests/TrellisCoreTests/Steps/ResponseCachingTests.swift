@@ -2,6 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

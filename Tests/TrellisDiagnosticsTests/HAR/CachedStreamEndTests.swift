@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import TestSupport
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

@@ -8,7 +8,7 @@ final class ImmediateSteps: Sendable {
     /// Whether code of the user's is among the steps that are asked in the caller's task.
     let hasUserCode: Bool
 
-    init(_ steps: Steps, _ adapters: [Adapting], _ cache: (any StagedCache)?) {
+    init(_ steps: Steps, _ adapters: [Adapting], cache: (any StagedCache)?) {
         cookies = steps.cookies as? CookieJar
         mayWait =
             !steps.application.isEmpty || !steps.network.isEmpty || steps.hedging != nil || !steps.rateLimiters.isEmpty

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Checks that any fields of a response give a decision and a lifetime within its limits, that what is stored is read back as it was, and that

@@ -1,3 +1,4 @@
+@testable import TrellisCaching
 @testable import TrellisCore
 
 extension SuiteTables {

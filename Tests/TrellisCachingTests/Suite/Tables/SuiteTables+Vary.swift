@@ -1,5 +1,6 @@
 import TestSupport
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 extension SuiteTables {

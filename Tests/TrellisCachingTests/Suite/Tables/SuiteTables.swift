@@ -1,3 +1,4 @@
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// The cases of the suite by its files.

@@ -2,6 +2,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
+@testable import TrellisCaching
 @testable import TrellisCore
 
 /// Tokens are compared as ASCII bytes: the kelvin sign is no `k`, the long s is no `S`, and an accent leaves a delimiter what it is.

@@ -3,6 +3,7 @@ import Dispatch
 import FoundationEssentials
 import TestSupport
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

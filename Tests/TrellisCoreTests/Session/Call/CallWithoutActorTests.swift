@@ -2,6 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import TestSupport
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore

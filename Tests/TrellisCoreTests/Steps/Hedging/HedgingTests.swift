@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import TestSupport
 import Testing
+import TrellisCaching
 import TrellisTesting
 
 @testable import TrellisCore
