@@ -18,10 +18,15 @@ final class CacheRecording: Sendable {
         case refused
     }
 
+    /// The longest time for which a response waits for its storage: a disk may hang.
+    private static let maximumWait = Duration.seconds(5)
+
     private let writer: any CacheWriter
     private let head: CachedHead
     private let ticket: CacheTicket
     private let cache: HTTPCache
+    /// The deadline of the call, on its clock.
+    private let deadline: CallDeadline
     /// Is called if the storage fails, and has not failed before.
     private let onFailure: @Sendable (any Error) -> Void
     private let state = Locked(State.open)
@@ -30,10 +35,10 @@ final class CacheRecording: Sendable {
 
     init(
         _ writer: any CacheWriter, _ head: CachedHead, ticket: CacheTicket, in cache: HTTPCache,
-        onFailure: @escaping @Sendable (any Error) -> Void
+        deadline: CallDeadline, onFailure: @escaping @Sendable (any Error) -> Void
     ) {
         (self.writer, self.head, self.ticket) = (writer, head, ticket)
-        (self.cache, self.onFailure) = (cache, onFailure)
+        (self.cache, self.deadline, self.onFailure) = (cache, deadline, onFailure)
     }
 
     deinit {
@@ -56,6 +61,11 @@ final class CacheRecording: Sendable {
     /// Adds bytes to the entry, unless it was dropped. A cancelled task, which waits for no disk, drops the entry.
     func write(_ bytes: Data) async {
         guard begin() else { return }
+        if cache.memory != nil { return await append(bytes) }
+        if await !ends(Task.immediate { await append(bytes) }) { giveUp() }
+    }
+
+    private func append(_ bytes: Data) async {
         do {
             try await writer.write(bytes)
             await end(.open)
@@ -66,13 +76,30 @@ final class CacheRecording: Sendable {
         }
     }
 
+    /// Waits for an operation of the writer, unless the task is cancelled. Returns whether the operation has ended.
+    private func ends(_ operation: Task<Void, Never>) async -> Bool {
+        guard isBusy else { return true }
+        let (limit, clock) = (min(deadline.remaining ?? Self.maximumWait, Self.maximumWait), deadline.clock)
+        let wait = Task { _ = await waitForEnd(of: [operation], within: limit, on: clock) }
+        await BlockingThreadPool.waitUnlessCancelled(for: wait)
+        return !isBusy
+    }
+
+    /// Drops an entry whose storage takes too long: the response goes on without it.
+    private func giveUp() {
+        discard()
+        ticket.settle(.notStored)
+        guard !Task.isCancelled, deadline.remaining != .zero else { return }
+        tell(SlowStorage())
+    }
+
     /// Makes the entry visible, unless it was dropped, or its response is out of date. A cancelled task does not wait for that.
     func commit() async {
         guard begin() else { return }
         // A storage that does not suspend has stored the entry at once.
         let task = Task.immediate { await finish() }
         committing.withLock { $0 = task }
-        await BlockingThreadPool.waitUnlessCancelled(for: task)
+        if await !ends(task), !Task.isCancelled { giveUp() }
     }
 
     /// Waits until an entry that was committed is visible or dropped, in a cancelled task too.
@@ -115,6 +142,8 @@ final class CacheRecording: Sendable {
     /// Ends the wait of equal requests, because they cannot have this response.
     func release(_ outcome: CacheFlight.Outcome) { ticket.settle(outcome) }
 
+    private var isBusy: Bool { if case .busy = state.withLock({ $0 }) { true } else { false } }
+
     private func begin() -> Bool {
         state.withLock { state in
             guard case .open = state else { return false }
@@ -142,4 +171,9 @@ final class CacheRecording: Sendable {
     }
 
     private func tell(_ failure: any Error) { if cache.recordFailure(failure) { onFailure(failure) } }
+}
+
+/// The error of a storage that has not taken a response in time.
+private struct SlowStorage: Error, CustomStringConvertible {
+    var description: String { "the storage of the cache takes too long, and the response is not stored" }
 }

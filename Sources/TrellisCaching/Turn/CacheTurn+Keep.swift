@@ -101,7 +101,7 @@ extension CacheTurn {
             let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
-            return CacheRecording(writer, head, ticket: ticket, in: cache) { error in
+            return CacheRecording(writer, head, ticket: ticket, in: cache, deadline: deadlineOfReader) { error in
                 observer?.tell(.cacheFailed(error), attempt: attempt)
             }
         } catch {
@@ -109,6 +109,13 @@ extension CacheTurn {
             status.detail = "storage"
             return nil
         }
+    }
+
+    /// The deadline at which a reader stops waiting for the storage. That of a call in memory cancels the call's task.
+    private var deadlineOfReader: CallDeadline {
+        let deadline = pipeline.call.deadline
+        guard pipeline.call.delivery == .memory else { return deadline }
+        return CallDeadline(start: deadline.start, limit: nil, clock: deadline.clock)
     }
 
     /// Returns whether a part of a representation need not be stored, because its length is not known, or the complete representation or

@@ -71,4 +71,32 @@ struct HangingDiskCacheTests {
         }
         await storage.close()
     }
+
+    /// The response is delivered, and not stored, if the disk hangs for longer than a response waits for it.
+    @Test(arguments: [100, 8 << 20], [true, false])
+    func aResponseGoesOnWithoutItsDisk(_ size: Int, _ isStream: Bool) async throws {
+        try await storage.open()
+        let world = world(size: size)
+        try await disk.hanging(at: Self.isWriting) {
+            let hasEnded = Locked(false)
+            let call = Task {
+                defer { hasEnded.withLock { $0 = true } }
+                let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+                guard isStream else { return try await world.session.data(request).0.count }
+                var count = 0
+                for try await chunk in try await world.session.stream(request).chunks { count += chunk.count }
+                return count
+            }
+            try await disk.isReached.opened()
+            // The wait for the disk may begin after a move.
+            while !hasEnded.withLock({ $0 }), !Task.isCancelled {
+                clock.move(by: .seconds(5))
+                await Task.yield()
+            }
+            #expect(try await call.value == size)
+            #expect(world.cache.statistics.storedCount == 0 && world.cache.statistics.failureCount == 1)
+            disk.goOn()
+        }
+        await storage.close()
+    }
 }

@@ -9,7 +9,7 @@ package struct CallDeadline: Sendable {
     package let end: EngineInstant?
     /// The limit in total, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
-    let clock: any EngineClock
+    package let clock: any EngineClock
 
     package init(start: EngineInstant, limit: UInt64?, clock: any EngineClock) {
         self.start = start
