@@ -122,7 +122,7 @@ let package = Package(
         .target(
             name: "TrellisTesting",
             dependencies: [
-                "TrellisCore", "TrellisDiagnostics", "TrellisWebSockets", "CServerTLS", "CurlEngine",
+                "TrellisCaching", "TrellisCore", "TrellisDiagnostics", "TrellisWebSockets", "CServerTLS", "CurlEngine",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

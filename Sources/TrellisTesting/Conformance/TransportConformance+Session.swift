@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
+import TrellisCaching
 import TrellisCore
 
 extension TransportConformance {
