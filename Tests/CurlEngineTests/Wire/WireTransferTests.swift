@@ -319,12 +319,12 @@ struct WireTransferTests {
             let number = await run.onEngine { () -> Int32 in
                 run.engine.closeIdleConnections(to: nil)
                 let number = ccurl_eventfd_create()
-                unsafe run.engine.multi?.sockets.want(number, .read, for: nil)
+                run.engine.multi?.sockets.want(number, .read, for: nil)
                 return number
             }
             let text = await withContinuation { continuation in
                 run.executor.submit {
-                    unsafe run.engine.multi?.sockets.want(number, [], for: nil)
+                    run.engine.multi?.sockets.want(number, [], for: nil)
                     close(number)
                     run.start(get, EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) }))
                 }
