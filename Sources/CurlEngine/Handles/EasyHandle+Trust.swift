@@ -21,11 +21,13 @@ extension EasyHandle {
     }
 
     /// Sets the options of TLS with servers on a handle without others. Returns `false` if libcurl refuses one of them.
-    func apply(_ trust: TransferTrust) -> Bool {
+    ///
+    /// - Parameter path: The path of a file with the authorities, if they are a text that is not to be copied.
+    func apply(_ trust: TransferTrust, authorities path: String? = nil) -> Bool {
         unsafe ccurl_set_tls_function(curl, Callbacks.tls)
         _ = unsafe ccurl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
         let rules = trust.server
-        guard apply(rules, .server) else { return false }
+        guard apply(rules, .server, authorities: path) else { return false }
         guard rules.requiresStapledResponse else { return true }
         return unsafe ccurl_set_long(curl, CURLOPT_SSL_VERIFYSTATUS, 1) == CURLE_OK
     }
@@ -33,8 +35,8 @@ extension EasyHandle {
     /// Sets the options of TLS with an HTTPS proxy on a handle without others. libcurl cannot demand a stapled response of a proxy.
     func applyToProxy(_ trust: TransferTrust) -> Bool { apply(trust.proxy, .proxy) }
 
-    private func apply(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
-        guard setVersions(rules, options), setAuthorities(rules, options) else { return false }
+    private func apply(_ rules: TransferTrust.Rules, _ options: Options, authorities path: String? = nil) -> Bool {
+        guard setVersions(rules, options), setAuthorities(rules, options, at: path) else { return false }
         if let lists = rules.revocationLists {
             guard accepts(options.revocationFile, lists.path) else { return false }
         }
@@ -59,7 +61,7 @@ extension EasyHandle {
         return unsafe ccurl_set_long(curl, options.version, Int(minimum) | Int(maximum)) == CURLE_OK
     }
 
-    private func setAuthorities(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
+    private func setAuthorities(_ rules: TransferTrust.Rules, _ options: Options, at path: String?) -> Bool {
         switch rules.authorities {
         case .unverified:
             set(options.verifiesPeer, 0)
@@ -70,6 +72,8 @@ extension EasyHandle {
             guard let bundle = rules.system.path else { return true }
             // With a directory of certificates, libcurl would not cache the parsed bundle.
             return accepts(options.folder, nil) && accepts(options.file, bundle)
+        case .pem(_, let withSystem) where path != nil:
+            return accepts(options.folder, withSystem ? rules.system.directory : nil) && accepts(options.file, path)
         case .pem(let text, withSystem: false):
             // libcurl's own file is not read if there is a text.
             return accepts(options.folder, nil) && accepts(options.blob, text)
@@ -101,7 +105,8 @@ extension EasyHandle {
         unsafe ccurl_set_opensocket_function(curl, Callbacks.giveSocket)
         unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
         // libcurl looks up nothing, and takes the socket for one to this address.
-        return unsafe apply(options.trust) && accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "")
+        let isTrusted = apply(options.trust, authorities: options.trust.authoritiesPath)
+        return unsafe isTrusted && accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "")
             && connect(to: "::127.0.0.1:") && ccurl_set_sockets_connected(curl, true) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK

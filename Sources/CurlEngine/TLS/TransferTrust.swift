@@ -91,6 +91,22 @@ package final class TransferTrust: Sendable {
         forbidsResumptionWithProxy = proxy.forbidsResumption
     }
 
+    /// The file with the authorities for servers, once one was needed.
+    private let authorities = Locked<MemoryFile?>(nil)
+
+    /// The path of a file with the authorities for servers, if they are a text: libcurl reads a file once for all connections of a group,
+    /// and a text for each of them. `nil` if the system permits no such file. No other file has ever had the path.
+    var authoritiesPath: String? {
+        guard case .pem(let text, let withSystem) = server.authorities else { return nil }
+        return authorities.withLock { file -> String? in
+            if file == nil {
+                let others = withSystem && server.system.directory == nil ? [10] + server.system.contents : []
+                file = MemoryFile(text + others)
+            }
+            return file?.readablePath
+        }
+    }
+
     /// Returns the rules for a peer.
     func rules(for peer: TLSPeer) -> Rules {
         switch peer {
