@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -30,8 +32,27 @@ static socklen_t fill(struct sockaddr_storage *address, const uint8_t *bytes, si
   return sizeof(*ipv6);
 }
 
+// Binds a socket to an interface. A kernel before 5.7 allows that to few: the socket then gets an address of the interface, of the same family
+// as the peer, and of a link if the peer's is. Returns an errno.
+static int bind_to_interface(int fd, const char *name, int family, uint32_t scope) {
+  if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, strlen(name)) == 0) return 0;
+  struct ifaddrs *list;
+  if (errno != EPERM || getifaddrs(&list) != 0) return errno;
+  int error = if_nametoindex(name) == 0 ? ENODEV : EADDRNOTAVAIL;
+  for (struct ifaddrs *next = list; next != NULL; next = next->ifa_next) {
+    if (next->ifa_addr == NULL || next->ifa_addr->sa_family != family || strcmp(next->ifa_name, name) != 0) continue;
+    bool is_ipv6 = family == AF_INET6;
+    if (is_ipv6 && (((struct sockaddr_in6 *)next->ifa_addr)->sin6_scope_id != 0) != (scope != 0)) continue;
+    socklen_t size = is_ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    error = bind(fd, next->ifa_addr, size) == 0 ? 0 : errno;
+    break;
+  }
+  freeifaddrs(list);
+  return error;
+}
+
 int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint32_t scope, uint16_t port, const uint8_t *source,
-                      size_t source_length, unsigned int sending_limit, bool *is_source) {
+                      size_t source_length, const char *interface, unsigned int sending_limit, bool *is_source) {
   struct sockaddr_storage address, local;
   *is_source = false;
   socklen_t size = fill(&address, bytes, length, scope, port);
@@ -42,12 +63,20 @@ int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint32_t scope, uint1
   if (fd < 0) return -errno;
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  if (source_length > 0) {
+  int error = 0;
+  if (interface != NULL) {
+    error = bind_to_interface(fd, interface, address.ss_family, scope);
+    // Another address of the peer may be of a family that the interface has.
+    *is_source = error != 0 && error != EADDRNOTAVAIL;
+  } else if (source_length > 0) {
     socklen_t local_size = fill(&local, source, source_length, 0, 0);
-    *is_source = bind(fd, (struct sockaddr *)&local, local_size) != 0;
+    if (bind(fd, (struct sockaddr *)&local, local_size) != 0) error = errno;
+    *is_source = error != 0;
   }
-  if (!*is_source && (connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS)) return fd;
-  int error = errno;
+  if (error == 0) {
+    if (connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS) return fd;
+    error = errno;
+  }
   close(fd);
   return -error;
 }

@@ -34,7 +34,7 @@ extension TransferRoute {
         return (String(host), UInt16(target[host.endIndex...].dropFirst()) ?? url.port)
     }
 
-    /// The address of this machine from which connections are made, if any.
+    /// The address of this machine from which connections are made, if any. An interface has no such address.
     var source: IPAddress? { parts.interface.flatMap { IPAddress($0) } }
 
     /// Whether connections are made to a proxy or to a socket.
@@ -51,7 +51,7 @@ extension TransferRoute {
             guard proxy.scheme == .http, proxy.first == nil, proxy.credentials?.isDigest != true, parts.connectTo == nil
             else { return false }
         }
-        return parts.interface.map { IPAddress($0) != nil } ?? true
+        return true
     }
 }
 

@@ -67,7 +67,8 @@ final class WireRace: EngineTimerTarget {
     }
 
     private func begin(_ address: IPAddress) -> Bool {
-        let source = transfer.options.route.source?.bytes ?? []
+        let route = transfer.options.route
+        let source = route.source?.bytes ?? []
         guard source.isEmpty || source.count == address.bytes.count else {
             error = EADDRNOTAVAIL
             return false
@@ -79,12 +80,13 @@ final class WireRace: EngineTimerTarget {
                 guard let start = bytes.baseAddress else { return -EAFNOSUPPORT }
                 return unsafe ccurl_tcp_connect(
                     start, bytes.count, address.scope, port, source.baseAddress, source.count,
-                    engine.configuration.sendingLimitMilliseconds, &isSource)
+                    source.isEmpty ? route.parts.interface : nil, engine.configuration.sendingLimitMilliseconds,
+                    &isSource)
             }
         }
         guard socket >= 0 else {
             if isSource {
-                failure = .unusableSource(transfer.options.route.parts.interface ?? "", error: -socket)
+                failure = .unusableSource(route.parts.interface ?? "", error: -socket)
             }
             hasFailed(-socket)
             return false

@@ -37,6 +37,40 @@ struct WireRouteTests {
             url: try WireURL(parsing: url), route: route, method: "GET", version: .http1, mayBeReplayed: true)
     }
 
+    // MARK: The way out of this machine
+
+    /// The socket is bound to the interface, and not only to an address of it.
+    @Test func connectionsLeaveByTheirInterface() async throws {
+        let server = try Self.server()
+        let run = Self.run()
+        let route = Self.route { $0.interface = "lo" }
+        let get = try Self.get(server.url("/"), route)
+        #expect(await run.perform(get).text == "good")
+        let name = await run.onEngine {
+            let connection = run.engine.wire.knownPool(get.wirePool).flatMap { run.engine.wire.takeIdle($0) }
+            return connection.map { Self.interface(of: $0.socket) }
+        }
+        #expect(name == "lo")
+        await run.finish()
+    }
+
+    private static func interface(of descriptor: Int32) -> String {
+        var name = [UInt8](repeating: 0, count: Int(IFNAMSIZ)), size = socklen_t(IFNAMSIZ)
+        let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, &name, &size)
+        return code == 0 ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : ""
+    }
+
+    @Test(arguments: [("trellis-none", "No such device"), ("192.0.2.77", "Cannot assign requested address")])
+    func aSourceThatThisMachineLacksIsNamed(_ source: String, _ reason: String) async throws {
+        let server = try Self.server()
+        let run = Self.run()
+        let route = Self.route { $0.interface = source }
+        let failure = await run.perform(try Self.get(server.url("/"), route)).end?.failure
+        #expect(failure?.kind == .source && failure?.message == "\(source): \(reason)")
+        #expect(server.acceptedCount == 0)
+        await run.finish()
+    }
+
     // MARK: Unix domain sockets
 
     @Test(arguments: [false, true])
