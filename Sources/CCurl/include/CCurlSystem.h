@@ -135,13 +135,14 @@ ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool w
 // Opens a socket that closes on exec. Over TCP, the system ends the connection if its peer has answered nothing for about two minutes, and
 // if it has not taken sent bytes for `sending_limit` milliseconds (0: the system's own limit, a quarter of an hour).
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int sending_limit);
-// Opens such a socket for TCP that does not block and sends each write at once, and begins to connect it with an address of 4 or 16 bytes in
-// network order. A `source` is an address of this machine from which the connection is made, and `interface` the name of an interface for it.
-// Returns the socket, or a negative errno; `is_source` is then whether the source or the interface is the reason.
-int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint32_t scope, uint16_t port, const uint8_t *_Nullable source,
-                      size_t source_length, const char *_Nullable interface, unsigned int sending_limit, bool *_Nonnull is_source);
-// Opens a socket of the Unix domain that closes on exec and does not block, and connects it to a path or to a name in the abstract namespace.
-// Returns the socket, or a negative errno: EAGAIN if the server has accepted too few connections yet.
+// Opens such a socket for TCP that does not block and sends each write at once, and begins to connect it with an address of 4 or 16 bytes
+// in network order. A `source` is an address of this machine from which the connection is made, and `interface` the name of an interface
+// for it. Returns the socket, or a negative errno; `is_source` is then whether the source or the interface is the reason.
+int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint32_t scope, uint16_t port,
+                      const uint8_t *_Nullable source, size_t source_length, const char *_Nullable interface,
+                      unsigned int sending_limit, bool *_Nonnull is_source);
+// Opens a socket of the Unix domain that closes on exec and does not block, and connects it to a path or to a name in the abstract
+// namespace. Returns the socket, or a negative errno: EAGAIN if the server has accepted too few connections yet.
 int ccurl_unix_connect(const char *_Nonnull name, bool is_abstract);
 // Returns the error of a socket, and clears it; 0 if there is none.
 int ccurl_socket_error(int fd);

@@ -32,8 +32,8 @@ static socklen_t fill(struct sockaddr_storage *address, const uint8_t *bytes, si
   return sizeof(*ipv6);
 }
 
-// Binds a socket to an interface. A kernel before 5.7 allows that to few: the socket then gets an address of the interface, of the same family
-// as the peer, and of a link if the peer's is. Returns an errno.
+// Binds a socket to an interface. A kernel before 5.7 allows that to few: the socket then gets an address of the interface, of the same
+// family as the peer, and of a link if the peer's is. Returns an errno.
 static int bind_to_interface(int fd, const char *name, int family, uint32_t scope) {
   if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, strlen(name)) == 0) return 0;
   struct ifaddrs *list;

@@ -27,7 +27,7 @@ extension WireTable {
             return connect(transfer, to: literals.compactMap { IPAddress($0) })
         }
         let host = route.target(of: transfer.options.url).host
-        if let address = IPAddress(host) { return connect(transfer, to: [address]) }
+        if let address = IPAddress(zoned: host) { return connect(transfer, to: [address]) }
         guard !host.lowercasedASCII().isLocalName else {
             return connect(transfer, to: [.loopback6, .loopback4])
         }

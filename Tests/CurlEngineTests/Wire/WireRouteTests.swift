@@ -71,6 +71,33 @@ struct WireRouteTests {
         await run.finish()
     }
 
+    /// The zone of an address is of this machine, and no part of the request (RFC 6874, section 4).
+    @Test func anAddressHasItsZone() async throws {
+        let server = try Self.server(on: .ipv6)
+        let run = Self.run()
+        let outcome = await run.perform(try EngineRun.get("http://[::1%25lo]:\(server.port)/"))
+        #expect(outcome.text == "good" && outcome.end?.report.peerAddress == "::1")
+        #expect(server.requests[0]["Host"] == "[::1]:\(server.port)")
+        let host = "[fe80::1%25trellis-none]"
+        let unknown = await run.perform(try EngineRun.get("http://\(host):\(server.port)/")).end?.failure
+        #expect(unknown?.kind == .connect && unknown?.message.contains(host) == true)
+        await run.finish()
+    }
+
+    @Test func aZoneIsAnInterfaceOrItsNumber() throws {
+        let lo = unsafe if_nametoindex("lo")
+        let scopes = ["[fe80::1%25lo]", "[fe80::1%lo]", "fe80::1%lo", "[fe80::1%7]", "[fe80::1%257]", "[fe80::1%25]"]
+            .map { IPAddress(zoned: $0)?.scope }
+        #expect(scopes == [lo, lo, lo, 7, 7, 25])
+        #expect(IPAddress(zoned: "[fe80::1%25trellis-none]")?.scope == .max)
+        #expect(IPAddress(zoned: "[fe80::1]")?.scope == 0 && IPAddress(zoned: "127.0.0.1")?.scope == 0)
+        #expect(IPAddress(zoned: "a%25b") == nil)
+        var parts = TransferRoute.Parts()
+        parts.connectTo = "[fe80::1%lo]:81"
+        let url = try WireURL(parsing: "http://far.invalid/")
+        #expect(TransferRoute(parts).target(of: url) == ("[fe80::1%lo]", 81))
+    }
+
     // MARK: Unix domain sockets
 
     @Test(arguments: [false, true])
