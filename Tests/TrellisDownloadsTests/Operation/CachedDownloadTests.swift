@@ -2,9 +2,9 @@ import Foundation
 import HTTPTypes
 import TestSupport
 import Testing
-import TrellisCaching
 import TrellisTesting
 
+@testable import TrellisCaching
 @testable import TrellisCore
 @testable import TrellisDownloads
 
