@@ -178,7 +178,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         }
         if transfer.isCancelled {
             // libcurl cannot end the thread of a lookup, and others may wait for its result.
-            guard transfer.lookup != .leading else { return }
+            guard transfer.lookup != .leading else { return lookups.abandon(transfer) }
             leaveGates(transfer)
             lastUse = now
             let easy = transfer.easy

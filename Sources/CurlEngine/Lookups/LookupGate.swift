@@ -2,7 +2,8 @@
 ///
 /// A transfer passes at once if libcurl will look up nothing: the host is an address, the name is in libcurl's cache, or a connection has
 /// room. Otherwise the first transfer with a name leads, and takes a turn within the ``LookupLimit``. The others with the name wait, and
-/// share a failure. A leader that is cancelled stays in libcurl until the lookup has ended, because libcurl cannot end its thread.
+/// share a failure. A leader that is cancelled stays until the lookup has ended, because nobody can end its thread, but gives up its turn
+/// unless others wait.
 ///
 /// The engines of a session share libcurl's cache (``SharedLookups``). While another engine looks up the name, transfers wait for that
 /// lookup, share its failure, or enter the gate again. A route with its own addresses uses the cache of its engine alone.
@@ -25,6 +26,8 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     /// The transfers with one name, while its lookup runs or waits for its turn.
     struct Lookup {
         var leader: Transfer?
+        /// Whether no transfer waits for the lookup, so that it has no turn. Transfers that come later wait for it all the same.
+        var isAbandoned = false
         /// Whether another engine looks up the name.
         var isOfOther = false
         /// The waiting transfers in the order of their arrival; some of them may have left.
@@ -245,6 +248,20 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     // MARK: Leaving
 
+    /// Gives up the turn of a cancelled leader, unless other transfers wait for its lookup.
+    func abandon(_ leader: Transfer) {
+        // Newer versions of libcurl look up names on few threads.
+        guard leader.isOnWire || !LibcurlFeatures.current.connectsDuringLookup, let name = name(leader),
+            let lookup = lookups[name], lookup.leader === leader, !lookup.isAbandoned, lookup.waitingCount == 0,
+            limit.abandon(self)
+        else { return }
+        lookups[name]?.isAbandoned = true
+    }
+
+    private func endTurn(_ lookup: Lookup?, of leader: Transfer) {
+        if let lookup, lookup.leader === leader, lookup.isAbandoned { limit.endAbandoned() } else { limit.end(self) }
+    }
+
     /// Records that a leader needs no lookup any more: libcurl has the addresses, or uses an idle connection, or the transfer has ended.
     /// Returns the transfers that waited for this, which enter the gate again.
     ///
@@ -258,8 +275,9 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         let hadClaim = transfer.hasClaimedName
         transfer.lookup = .none
         transfer.hasClaimedName = false
-        limit.end(self)
-        guard let name = name(transfer) else { return [] }
+        let name = name(transfer)
+        endTurn(name.flatMap { lookups[$0] }, of: transfer)
+        guard let name else { return [] }
         if isResolved {
             limit.shared.note(name, now)
             last = ("", EngineInstant(nanoseconds: 0))
@@ -296,6 +314,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         transfer.lookup = .none
         guard let name = name(transfer) else { return }
         lookups[name]?.leave(transfer)
+        if let leader = lookups[name]?.leader, leader.isCancelled { abandon(leader) }
         guard let lookup = lookups[name], lookup.leader == nil, lookup.waitingCount == 0 else { return }
         lookups[name] = nil
         guard !lookup.isOfOther else { return followedCount -= 1 }
@@ -319,7 +338,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
             guard let leader = lookup.leader, leader.lookup == .leading else { continue }
             leader.lookup = .none
             leader.hasClaimedName = false
-            limit.end(self)
+            endTurn(lookup, of: leader)
         }
         for transfer in waiting { transfer.lookup = .none }
         for _ in 0..<grantedTurns { limit.end(self) }

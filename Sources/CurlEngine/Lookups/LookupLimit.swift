@@ -1,12 +1,15 @@
 /// The bound on the number of lookups of host names that run at once, for all engines of a session together.
 ///
-/// Before 8.20, libcurl starts one thread per lookup. The bound belongs to a session, not to the process: names that take long to resolve
-/// delay the lookups of their own session only. Engines that have to wait get their turns in the order of their requests. An engine that
+/// There is one thread for each lookup. The bound belongs to a session, not to the process: names that take long to resolve delay the
+/// lookups of their own session only. A lookup for which no transfer waits any more cannot be ended, and has a higher bound of its own. Engines that have to wait get their turns in the order of their requests. An engine that
 /// is stuck ends no lookup, and so the others need not wait for its lookups: the bound applies to the lookups of the others. Equal names of
 /// several engines are looked up once (``SharedLookups``).
 package final class LookupLimit: Sendable {
     /// The number of lookups that run at once by default.
     package static let defaultMaximum = 16
+
+    /// The number of abandoned lookups that may run besides the others.
+    static let maximumAbandoned = 64
 
     /// The number of lookups that may run at once.
     package let maximum: Int
@@ -24,6 +27,8 @@ package final class LookupLimit: Sendable {
 
     private struct State {
         var running = 0
+        /// The number of abandoned lookups, which are not among the running ones.
+        var abandoned = 0
         /// The gates that wait for a turn, once for each name.
         var line = FIFO<any LookupTurnReceiver>()
         /// The gates with running lookups, or with turns that came while their engines were stuck: these gates are next as soon as they
@@ -90,7 +95,7 @@ package final class LookupLimit: Sendable {
     package var waitingCount: Int { state.withLock { $0.holders.reduce($0.line.count) { $0 + $1.passedOver } } }
 
     /// Begins a lookup. Returns `false` if the lookup has to wait; `receiver` is then notified later, when the lookup may begin.
-    /// Every lookup that may begin must be ended by ``end(_:)``, whether it runs or not.
+    /// Every lookup that may begin must be ended by ``end(_:)`` or ``abandon(_:)``, whether it runs or not.
     func begin(_ receiver: any LookupTurnReceiver) -> Bool {
         let (isGranted, turns) = state.withLock { state -> (Bool, [any LookupTurnReceiver]) in
             // The lookups of an engine that has become stuck have made room for the gates that wait.
@@ -128,15 +133,32 @@ package final class LookupLimit: Sendable {
 
     /// Ends a lookup, whose turn goes to the one that has waited longest. An engine that is stuck gets a turn only if no other one waits.
     func end(_ receiver: any LookupTurnReceiver) {
-        let turns = state.withLock { state -> [any LookupTurnReceiver] in
-            state.uncount(receiver)
-            let turns = takeTurns(&state)
-            guard turns.isEmpty, state.running < maximum, let gate = state.nextStuck() else { return turns }
-            state.count(gate)
-            return [gate]
-        }
+        let turns = state.withLock { endTurn(of: receiver, &$0) }
         for gate in turns { gate.grantTurn() }
     }
+
+    private func endTurn(of receiver: any LookupTurnReceiver, _ state: inout State) -> [any LookupTurnReceiver] {
+        state.uncount(receiver)
+        let turns = takeTurns(&state)
+        guard turns.isEmpty, state.running < maximum, let gate = state.nextStuck() else { return turns }
+        state.count(gate)
+        return [gate]
+    }
+
+    /// Ends the turn of a lookup that runs on, although no transfer waits for it. Returns `false`, and does nothing, if there are too many
+    /// of these. An abandoned lookup must be ended by ``endAbandoned()``.
+    func abandon(_ receiver: any LookupTurnReceiver) -> Bool {
+        let turns = state.withLock { state -> [any LookupTurnReceiver]? in
+            guard state.abandoned < Self.maximumAbandoned else { return nil }
+            state.abandoned += 1
+            return endTurn(of: receiver, &state)
+        }
+        for gate in turns ?? [] { gate.grantTurn() }
+        return turns != nil
+    }
+
+    /// Ends an abandoned lookup.
+    func endAbandoned() { state.withLock { $0.abandoned -= 1 } }
 }
 
 /// A gate that waits for a turn to look up a name.

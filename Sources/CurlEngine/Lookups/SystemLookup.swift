@@ -8,6 +8,9 @@ package enum SystemLookup {
         package let message: String
     }
 
+    /// The threads for the lookups of engines. Each session has its bound on them (``LookupLimit``), and files have other threads.
+    static let threads = BlockingThreads("trellis-lookup", limit: .max)
+
     /// Returns the addresses of a name in the system's order, without duplicates.
     ///
     /// - Parameters:

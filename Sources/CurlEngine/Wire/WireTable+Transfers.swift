@@ -69,7 +69,7 @@ extension WireTable {
         transfer.wire.isLookingUp = true
         waiting.insert(transfer)
         if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
-        BlockingThreadPool.begin {
+        SystemLookup.threads.add {
             let result = SystemLookup.addresses(
                 of: host, family: transfer.options.route.parts.family, keepsScopes: true)
             engine.submit { engine.wire.didLookUp(host, result, for: transfer) }
@@ -266,7 +266,7 @@ extension WireTable {
         }
         if transfer.isCancelled {
             // The system cannot end a lookup, and others may wait for its result.
-            guard !transfer.wire.isLookingUp else { return }
+            guard !transfer.wire.isLookingUp else { return engine.lookups.abandon(transfer) }
             engine.leaveGates(transfer)
             engine.lastUse = engine.now
             _ = leave(transfer, keeps: false)

@@ -37,6 +37,23 @@ import Testing
         #expect(limit.runningCount == 0)
     }
 
+    /// Lookups for which nobody waits make room for others, up to a bound of their own.
+    @Test func abandonedLookupsHaveABoundOfTheirOwn() {
+        let limit = LookupLimit(maximum: 1)
+        let (receiver, other) = (Receiver(), Receiver())
+        #expect(limit.begin(receiver))
+        #expect(!limit.begin(other))
+        #expect(limit.abandon(receiver))
+        #expect(other.count == 1 && limit.runningCount == 1)
+        for _ in 1..<LookupLimit.maximumAbandoned {
+            #expect(limit.abandon(other))
+            #expect(limit.begin(other))
+        }
+        #expect(!limit.abandon(other) && limit.runningCount == 1)
+        limit.endAbandoned()
+        #expect(limit.abandon(other) && limit.runningCount == 0)
+    }
+
     @Test func aGateWhoseEngineIsStuckGetsATurnIfNoOtherWaits() {
         let limit = LookupLimit(maximum: 1)
         let stuck = Receiver(isStuck: true)
