@@ -123,4 +123,11 @@ extension EngineConfiguration {
         configuration.speaksHTTP1 = false
         return configuration
     }
+
+    /// A configuration for tests of the engine's own connections, which have no handle of libcurl.
+    static var onWire: EngineConfiguration {
+        var configuration = EngineConfiguration()
+        configuration.speaksHTTP1 = true
+        return configuration
+    }
 }

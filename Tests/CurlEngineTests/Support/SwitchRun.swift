@@ -45,9 +45,12 @@ struct SwitchRun: Sendable {
         }
     }
 
-    var run = EngineRun()
+    var run = EngineRun(.onWire)
     /// The gate that opens when the transfer has ended.
     let end = LoopbackServer.Gate()
+
+    /// The connections before the switch: the engine's own, and libcurl's.
+    static let ways: [EngineConfiguration] = [.onWire, .onLibcurl]
 
     static func options(_ url: String, limit: Int = 64 << 10) throws -> TransferOptions {
         let lines = HeaderLines(lines: ["Upgrade: echo", "Connection: Upgrade", "X-Empty;", "Accept-Encoding:"])

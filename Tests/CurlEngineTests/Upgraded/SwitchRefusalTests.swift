@@ -25,12 +25,25 @@ struct SwitchRefusalTests {
         ),
     ]
 
-    private func outcome(_ response: String, inPieces: Bool, limit: Int = 64 << 10) async throws -> SwitchRun.Outcome {
+    /// Returns the outcomes on the engine's own connection and on libcurl's.
+    private func outcomes(
+        _ response: String, inPieces: Bool, limit: Int = 64 << 10
+    ) async throws -> [SwitchRun.Outcome] {
+        var outcomes: [SwitchRun.Outcome] = []
+        for way in SwitchRun.ways {
+            outcomes.append(
+                try await outcome(response, inPieces: inPieces, limit: limit, SwitchRun(run: EngineRun(way))))
+        }
+        return outcomes
+    }
+
+    private func outcome(
+        _ response: String, inPieces: Bool, limit: Int, _ run: SwitchRun
+    ) async throws -> SwitchRun.Outcome {
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
             for piece in inPieces ? response.utf8.map({ [$0] }) : [Array(response.utf8)] { try connection.write(piece) }
         }
-        let run = SwitchRun()
         let outcome = await run.start(try SwitchRun.options(server.url(), limit: limit))
         if case .switched(_, let connection) = outcome { connection.close() }
         try await run.end.opened()
@@ -43,14 +56,16 @@ struct SwitchRefusalTests {
     func otherResponsesAreResponses(
         _ row: (response: String, status: Int, body: String, trailers: Int), _ inPieces: Bool
     ) async throws {
-        guard case .ended(let head, let body, let end) = try await outcome(row.response, inPieces: inPieces) else {
-            Issue.record("the protocols were switched")
-            return
+        for outcome in try await outcomes(row.response, inPieces: inPieces) {
+            guard case .ended(let head, let body, let end) = outcome else {
+                Issue.record("the protocols were switched")
+                continue
+            }
+            #expect(end.failure == nil, "\(String(describing: end.failure?.message))")
+            #expect(head?.status == row.status && String(decoding: body, as: UTF8.self) == row.body)
+            #expect(end.trailers.count == row.trailers)
+            #expect(end.report.bytesReceived > 0 && end.report.bytesSent > 0 && end.report.firstByte > 0)
         }
-        #expect(end.failure == nil, "\(String(describing: end.failure?.message))")
-        #expect(head?.status == row.status && String(decoding: body, as: UTF8.self) == row.body)
-        #expect(end.trailers.count == row.trailers)
-        #expect(end.report.bytesReceived > 0 && end.report.bytesSent > 0 && end.report.firstByte > 0)
     }
 
     static let failures: [(String, EngineFailure.Kind)] = [
@@ -77,11 +92,13 @@ struct SwitchRefusalTests {
     @Test(arguments: failures, [false, true])
     func brokenResponsesAreFailures(_ row: (response: String, kind: EngineFailure.Kind), _ inPieces: Bool) async throws
     {
-        guard case .ended(_, _, let end) = try await outcome(row.response, inPieces: inPieces) else {
-            Issue.record("the protocols were switched")
-            return
+        for outcome in try await outcomes(row.response, inPieces: inPieces) {
+            guard case .ended(_, _, let end) = outcome else {
+                Issue.record("the protocols were switched")
+                continue
+            }
+            #expect(end.failure?.kind == row.kind)
         }
-        #expect(end.failure?.kind == row.kind)
     }
 
     @Test(arguments: ["", "\r\n", "HTTP/1.1 103 Soon\r\n\r\n"])
@@ -89,11 +106,13 @@ struct SwitchRefusalTests {
         let line = "X: " + String(repeating: "a", count: 997)
         let head = "HTTP/1.1 101 Yes\r\n" + (end.isEmpty ? line + line : line + "\r\n" + line) + end
         let text = end.hasPrefix("HTTP") ? String(repeating: end, count: 100) : head
-        guard case .ended(_, _, let end) = try await outcome(text, inPieces: false, limit: 1_500) else {
-            Issue.record("the protocols were switched")
-            return
+        for outcome in try await outcomes(text, inPieces: false, limit: 1_500) {
+            guard case .ended(_, _, let end) = outcome else {
+                Issue.record("the protocols were switched")
+                continue
+            }
+            #expect(end.failure?.kind == .head(.tooLarge(limit: 1_500)))
         }
-        #expect(end.failure?.kind == .head(.tooLarge(limit: 1_500)))
     }
 
     /// A number of bytes that exceeds the buffers of both sockets if the peer reads nothing: the largest buffer of the sender, and a
@@ -105,13 +124,14 @@ struct SwitchRefusalTests {
     }
 
     /// The rest of the request would be taken for the other protocol.
-    @Test func aSwitchBeforeTheEndOfTheRequestIsAFailure() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func aSwitchBeforeTheEndOfTheRequestIsAFailure(_ way: EngineConfiguration) async throws {
         let hasEnded = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in
             try connection.write(LoopbackServer.switching)
             try connection.wait(for: hasEnded)
         }
-        let run = SwitchRun()
+        let run = SwitchRun(run: EngineRun(way))
         let line = "X: " + String(repeating: "a", count: Self.moreThanTheBuffers)
         let options = TransferOptions(
             url: try WireURL(parsing: server.url()), method: "GET", headerLines: HeaderLines(lines: [line]),
@@ -126,11 +146,12 @@ struct SwitchRefusalTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test func aServerThatIsNotThereIsAFailureToConnect() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func aServerThatIsNotThereIsAFailureToConnect(_ way: EngineConfiguration) async throws {
         let server = try LoopbackServer { _ in }
         let url = server.url()
         server.stop()
-        let run = SwitchRun()
+        let run = SwitchRun(run: EngineRun(way))
         guard case .ended(_, _, let end) = await run.start(try SwitchRun.options(url)) else { return }
         #expect(end.failure?.kind == .connect)
         await run.run.finish()

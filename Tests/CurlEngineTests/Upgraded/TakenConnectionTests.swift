@@ -5,8 +5,8 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The engine takes a switched connection without TLS from libcurl: its handle is released, and the socket is open, counted and observed
-/// until the connection ends.
+/// A switched connection without TLS is the engine's own from its beginning, or is taken from libcurl: there is no handle of libcurl, and
+/// the socket is open, counted and observed until the connection ends.
 @Suite(.timeLimit(.minutes(3)))
 struct TakenConnectionTests {
     private final class Observer: ConnectionObserver, ConnectionObservation {
@@ -42,13 +42,14 @@ struct TakenConnectionTests {
         }
     }
 
-    private static let oneTaken = Counts(inLibcurl: 0, taken: 1, open: 1, isBusy: true)
+    /// The state with one connection, and other open sockets.
+    private static func one(_ way: EngineConfiguration, others: Int = 0) -> Counts {
+        Counts(inLibcurl: 0, taken: way.speaksHTTP1 ? 0 : 1, open: 1 + others, isBusy: true)
+    }
 
     private func counts(_ run: SwitchRun) async -> Counts { await run.run.onEngine { Counts(run.run.engine) } }
 
-    private func socket(of connection: SwitchedConnection, _ run: SwitchRun) async -> Int32 {
-        await run.run.onEngine { connection.transfer.handshake?.socket ?? -1 }
-    }
+    private func socket(of connection: SwitchedConnection) -> Int32 { connection.state.withLock { $0.plainSocket } }
 
     /// Sends bytes, and reads them back.
     private func echo(_ text: String, _ connection: SwitchedConnection) async throws {
@@ -59,8 +60,9 @@ struct TakenConnectionTests {
 
     /// Starts a server, connects an engine with it, and uses the connection.
     private func begin(
-        _ run: SwitchRun = SwitchRun()
+        _ way: EngineConfiguration
     ) async throws -> (LoopbackServer, SwitchRun, SwitchedConnection) {
+        let run = SwitchRun(run: EngineRun(way))
         let server = try LoopbackServer.echo()
         let connection = try await run.connect(server.url())
         try await echo("hello", connection)
@@ -77,14 +79,15 @@ struct TakenConnectionTests {
 
     private func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 
-    @Test func libcurlHasTheConnectionNoMore() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func libcurlHasTheConnectionNoMore(_ way: EngineConfiguration) async throws {
         let server = try LoopbackServer.echo()
-        let run = SwitchRun()
+        let run = SwitchRun(run: EngineRun(way))
         let connection = try await run.connect(server.url())
         try await echo("before", connection)
-        #expect(await counts(run) == Self.oneTaken)
+        #expect(await counts(run) == Self.one(way))
         for number in 0..<20 { try await echo("message \(number)", connection) }
-        #expect(await counts(run) == Self.oneTaken)
+        #expect(await counts(run) == Self.one(way))
         connection.close()
         try await run.end.opened()
         #expect(await counts(run) == Counts())
@@ -94,26 +97,28 @@ struct TakenConnectionTests {
     }
 
     /// Bytes that follow the head in the same packet are the first ones, whether a frame is complete in them or not.
-    @Test func bytesBehindTheHeadAreKept() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func bytesBehindTheHeadAreKept(_ way: EngineConfiguration) async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
             try connection.write(LoopbackServer.switching + String(repeating: "x", count: 5_000))
             while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
         }
-        let run = SwitchRun()
+        let run = SwitchRun(run: EngineRun(way))
         let connection = try await run.connect(server.url())
         let first = try await connection.read(5_000)
         #expect(first == [UInt8](repeating: UInt8(ascii: "x"), count: 5_000))
         try await echo("and then", connection)
-        #expect(await counts(run) == Self.oneTaken)
+        #expect(await counts(run) == Self.one(way))
         try await finish(connection, run, server)
     }
 
     /// The number of a socket that was closed belongs to another file at once. A second closing, also that of libcurl at the end of the
     /// engine, would close that file.
-    @Test func theSocketIsClosedOnce() async throws {
-        let (server, run, connection) = try await begin()
-        let number = await socket(of: connection, run)
+    @Test(arguments: SwitchRun.ways)
+    func theSocketIsClosedOnce(_ way: EngineConfiguration) async throws {
+        let (server, run, connection) = try await begin(way)
+        let number = socket(of: connection)
         #expect(isOpen(number))
         connection.close()
         try await run.end.opened()
@@ -125,9 +130,10 @@ struct TakenConnectionTests {
         #expect(isOpen(other))
     }
 
-    @Test func theEndOfTheEngineClosesTheSocket() async throws {
-        let (server, run, connection) = try await begin()
-        let number = await socket(of: connection, run)
+    @Test(arguments: SwitchRun.ways)
+    func theEndOfTheEngineClosesTheSocket(_ way: EngineConfiguration) async throws {
+        let (server, run, connection) = try await begin(way)
+        let number = socket(of: connection)
         #expect(isOpen(number))
         await run.run.finish()
         #expect(!isOpen(number))
@@ -135,8 +141,9 @@ struct TakenConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test func cancellingTheTransferClosesTheSocket() async throws {
-        let (server, run, connection) = try await begin()
+    @Test(arguments: SwitchRun.ways)
+    func cancellingTheTransferClosesTheSocket(_ way: EngineConfiguration) async throws {
+        let (server, run, connection) = try await begin(way)
         await run.run.onEngine { connection.transfer.cancel() }
         await #expect(throws: ConnectionClosed.self) { try await connection.read() }
         try await server.waitUntilAllClosed()
@@ -144,12 +151,13 @@ struct TakenConnectionTests {
         await run.run.finish()
     }
 
-    @Test func itsObservationEndsWithTheConnection() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func itsObservationEndsWithTheConnection(_ way: EngineConfiguration) async throws {
         let observer = Observer()
-        var configuration = EngineConfiguration()
+        var configuration = way
         configuration.connectionObserver = observer
-        let (server, run, connection) = try await begin(SwitchRun(run: EngineRun(configuration)))
-        #expect(await counts(run) == Self.oneTaken)
+        let (server, run, connection) = try await begin(configuration)
+        #expect(await counts(run) == Self.one(way))
         #expect(observer.begun.withLock { $0 } == 1 && observer.ended.withLock { $0 } == 0)
         connection.close()
         try await run.end.opened()
@@ -158,9 +166,10 @@ struct TakenConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test func theMeasurementsOfLibcurlAreKept() async throws {
+    @Test(arguments: SwitchRun.ways)
+    func itsMeasurementsAreKept(_ way: EngineConfiguration) async throws {
         let server = try LoopbackServer.echo()
-        let run = SwitchRun()
+        let run = SwitchRun(run: EngineRun(way))
         let connection = try await run.connect(server.url())
         let text = String(repeating: "a", count: 100_000)
         try await echo(text, connection)
@@ -174,12 +183,13 @@ struct TakenConnectionTests {
     }
 
     /// Other connections are made, used and closed beside one that was taken, and the idle ones are closed for want of descriptors.
-    @Test func otherConnectionsAreClosedBesideIt() async throws {
-        let (server, run, connection) = try await begin()
+    @Test(arguments: SwitchRun.ways)
+    func otherConnectionsAreClosedBesideIt(_ way: EngineConfiguration) async throws {
+        let (server, run, connection) = try await begin(way)
         let other = try LoopbackServer.http { _ in .init(200) }
         let outcome = await run.run.perform(try EngineRun.get(other.url()))
         #expect(outcome.head?.status == 200)
-        #expect(await counts(run) == Counts(inLibcurl: 0, taken: 1, open: 2, isBusy: true))
+        #expect(await counts(run) == Self.one(way, others: 1))
         await run.run.onEngine { run.run.engine.closeIdleConnections(to: nil) }
         try await other.waitUntilAllClosed()
         try await echo("still there", connection)
@@ -187,9 +197,10 @@ struct TakenConnectionTests {
     }
 
     /// A program that this process starts does not get the socket.
-    @Test func theSocketIsClosedInOtherPrograms() async throws {
-        let (server, run, connection) = try await begin()
-        let number = await socket(of: connection, run)
+    @Test(arguments: SwitchRun.ways)
+    func theSocketIsClosedInOtherPrograms(_ way: EngineConfiguration) async throws {
+        let (server, run, connection) = try await begin(way)
+        let number = socket(of: connection)
         let flags = fcntl(number, F_GETFD)
         #expect(flags >= 0 && flags & FD_CLOEXEC != 0)
         try await finish(connection, run, server)
