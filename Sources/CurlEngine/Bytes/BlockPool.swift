@@ -29,6 +29,13 @@ enum BlockPool {
         unsafe Data(bytesNoCopy: start, count: count, deallocator: .custom { start, _ in unsafe giveBack(start) })
     }
 
+    /// Returns bytes of a block as such a value.
+    static func data(of start: UnsafeMutableRawPointer, _ range: Range<Int>) -> Data {
+        unsafe Data(
+            bytesNoCopy: start + range.lowerBound, count: range.count,
+            deallocator: .custom { _, _ in unsafe giveBack(start) })
+    }
+
     /// Returns a block to the pool.
     static func giveBack(_ start: UnsafeMutableRawPointer) {
         let block = unsafe Block(start: start)

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// The receiver of a transfer's events. Every call is made on the engine thread, mostly from inside libcurl; changes to the transfer that
 /// the delegate makes during such a call take effect after libcurl has returned.
 package protocol TransferDelegate: AnyObject {
@@ -17,6 +19,8 @@ package protocol TransferDelegate: AnyObject {
     func transferDidReceiveHead(_ head: consuming WireHead)
     /// Delivers decoded bytes of the body.
     func transferDidReceiveBody(_ bytes: RawSpan)
+    /// Delivers many bytes of the body, which the delegate can keep without a copy.
+    func transferDidReceiveBody(chunk: Data)
     /// Notifies the delegate that there is room for more chunks of the body.
     func transferNeedsBody()
     /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
@@ -43,6 +47,8 @@ extension TransferDelegate {
     package var observesSteps: Bool { false }
     /// Does nothing.
     package func transferDidReach(_ step: TransferStep) {}
+    /// Delivers the bytes alone.
+    package func transferDidReceiveBody(chunk: Data) { transferDidReceiveBody(chunk.bytes) }
     /// Does nothing: every server that the handshake has accepted is trusted.
     package func transferDidReceiveCertificates(_ chain: CertificateChain?) {}
     /// Closes the connection, for which there is no use.

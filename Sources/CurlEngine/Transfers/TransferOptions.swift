@@ -46,6 +46,8 @@ package final class TransferOptions: Sendable {
     package let decodesContent: Bool
     /// The size of libcurl's receive buffer in bytes, which is also the largest number of bytes that libcurl reads at once.
     package let receiveBufferSize: Int
+    /// The largest number of bytes that the engine itself reads at once.
+    package let receivePieceSize: Int
     /// The largest part of the body that is passed to libcurl at once, in bytes.
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
@@ -72,7 +74,7 @@ package final class TransferOptions: Sendable {
         body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
-        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10,
+        receivePieceSize: Int = .max, sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10,
         connectLimit: UInt64? = TransferOptions.libcurlConnectLimit,
         readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0
     ) {
@@ -86,6 +88,7 @@ package final class TransferOptions: Sendable {
         self.mayBeReplayed = mayBeReplayed
         self.decodesContent = decodesContent
         self.receiveBufferSize = receiveBufferSize
+        self.receivePieceSize = receivePieceSize
         self.sendPieceSize = sendPieceSize
         self.maximumHeaderBytes = maximumHeaderBytes
         self.connectLimit = connectLimit
@@ -132,9 +135,9 @@ package final class TransferOptions: Sendable {
             headerLines: headerLines?.without("Expect: 100-continue"),
             body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
-            receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
-            connectLimit: connectLimit, readsCertificates: readsCertificates, hasTrailers: hasTrailers,
-            switchesProtocols: switchesProtocols, rank: rank)
+            receiveBufferSize: receiveBufferSize, receivePieceSize: receivePieceSize, sendPieceSize: sendPieceSize,
+            maximumHeaderBytes: maximumHeaderBytes, connectLimit: connectLimit, readsCertificates: readsCertificates,
+            hasTrailers: hasTrailers, switchesProtocols: switchesProtocols, rank: rank)
     }
 
     /// libcurl's own limit on connecting: 300 seconds, in nanoseconds.

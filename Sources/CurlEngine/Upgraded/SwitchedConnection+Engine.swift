@@ -127,7 +127,7 @@ extension SwitchedConnection {
     private func store(_ count: Int, _ table: WireTable) -> Bool {
         guard let buffer = unsafe table.buffer else { return false }
         // Few bytes are copied, because a reader may keep them for a long time.
-        let chunk = count > ChunkQueue.largestOwned ? table.takeChunk(count) : nil
+        let chunk = count > ChunkQueue.largestOwned ? table.takeBuffer(0..<count) : nil
         let isStored = state.withLock { state in
             if let chunk {
                 state.received.append(chunk: chunk)

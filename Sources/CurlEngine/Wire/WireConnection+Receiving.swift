@@ -1,8 +1,15 @@
 import CCurl
+import FoundationEssentials
 private import Glibc
 
 /// The response of a connection.
 extension WireConnection {
+    /// The number of bytes that are received in one turn of the loop, after which other connections have theirs.
+    private static let receivedPerTurn = 256 << 10
+    /// The number of bytes of a body from which the table's buffer becomes the reader's chunk. Fewer bytes are copied, so that the memory of
+    /// a chunk is at least half full.
+    private static let smallestChunk = BlockPool.blockSize / 2
+
     /// Handles the socket, which is ready.
     func isReady(_ ready: ReadySocket, in table: WireTable) {
         guard let transfer else {
@@ -52,7 +59,7 @@ extension WireConnection {
         if let held, !isHeld(transfer) {
             self.held = nil
             transfer.pauses.applied &= ~1
-            held.withBytes { use($0, for: transfer) }
+            held.withBytes { use($0, areInBuffer: false, for: transfer) }
         }
         guard transfer.wire.connection === self, !transfer.isCancelled, transfer.connection.switched == nil else {
             return
@@ -70,10 +77,9 @@ extension WireConnection {
         if let failure = outgoing.failure, outgoing.sentCount == 0, transfer.wire.isReused {
             return isLost(transfer, failure)
         }
-        guard let buffer = unsafe engine.wire.buffer else { return }
-        let size = min(buffer.count, max(transfer.options.receiveBufferSize, 1))
-        var room = buffer.count
-        while !isHeld(transfer) {
+        let size = min(BlockPool.blockSize, max(transfer.options.receivePieceSize, 1))
+        var room = Self.receivedPerTurn
+        while !isHeld(transfer), let buffer = unsafe engine.wire.buffer {
             let count = unsafe link.receive(UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
             guard count > 0 else { return receivedNothing(count, for: transfer) }
             if transfer.wire.firstByte == 0 {
@@ -82,7 +88,7 @@ extension WireConnection {
             // The bytes of a head's line that does not end do not count against the idle limit.
             let headBytes = unsafe decoder.headBytes
             if unsafe decoder.hasFinalHead { transfer.activity.last = engine.now }
-            use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, for: transfer)
+            use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, areInBuffer: true, for: transfer)
             if unsafe decoder.headBytes != headBytes { transfer.activity.last = engine.now }
             room -= count
             // A full buffer means that there may be more.
@@ -118,8 +124,13 @@ extension WireConnection {
     }
 
     /// Uses received bytes for the response to a transfer.
-    private func use(_ bytes: RawSpan, for transfer: Transfer) {
+    ///
+    /// - Parameter areInBuffer: Whether the bytes are in the table's buffer.
+    private func use(_ bytes: RawSpan, areInBuffer: Bool, for transfer: Transfer) {
         var position = 0
+        // The reader of a chunk may drop it, and its memory is needed for the bytes after it.
+        var chunk: Data?
+        defer { withExtendedLifetime(chunk) {} }
         let table = transfer.engine.wire
         do throws(EngineFailure) {
             while true {
@@ -127,7 +138,10 @@ extension WireConnection {
                 case .more: return
                 case .informational(let head): transfer.delegate?.transferDidReceiveInformational(head)
                 case .head(let head): receive(head, for: transfer)
-                case .body(let range): receive(bytes.extracting(range), for: transfer)
+                case .body(let range):
+                    let mayTakeBuffer = areInBuffer && chunk == nil && range.count >= Self.smallestChunk
+                    let taken = receive(range, of: bytes, mayTakeBuffer: mayTakeBuffer, for: transfer)
+                    if let taken { chunk = taken }
                 case .end(let trailers):
                     let keeps =
                         unsafe decoder.isReusable && outgoing.isSent && position == bytes.byteCount
@@ -176,14 +190,24 @@ extension WireConnection {
         transfer.engine.advanceConnectOnly(transfer)
     }
 
-    private func receive(_ bytes: RawSpan, for transfer: Transfer) {
-        if transfer.receiving.count == 0, !transfer.receiving.codings.isEmpty, !transfer.prepareDecoding() { return }
-        transfer.receiving.count += Int64(bytes.byteCount)
-        if let decoder = transfer.receiving.decoder {
-            _ = transfer.decode(bytes, with: decoder)
-        } else {
-            transfer.delegate?.transferDidReceiveBody(bytes)
+    /// Receives bytes of the body. Returns them as a chunk if the table's buffer has become one.
+    private func receive(
+        _ range: Range<Int>, of bytes: RawSpan, mayTakeBuffer: Bool, for transfer: Transfer
+    ) -> Data? {
+        if transfer.receiving.count == 0, !transfer.receiving.codings.isEmpty, !transfer.prepareDecoding() {
+            return nil
         }
+        transfer.receiving.count += Int64(range.count)
+        if let decoder = transfer.receiving.decoder {
+            _ = transfer.decode(bytes.extracting(range), with: decoder)
+            return nil
+        }
+        guard mayTakeBuffer, let chunk = transfer.engine.wire.takeBuffer(range) else {
+            transfer.delegate?.transferDidReceiveBody(bytes.extracting(range))
+            return nil
+        }
+        transfer.delegate?.transferDidReceiveBody(chunk: chunk)
+        return chunk
     }
 
     // MARK: Ends

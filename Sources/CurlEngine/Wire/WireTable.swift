@@ -33,7 +33,8 @@ final class WireTable {
     /// The bytes of a request that is being written.
     @exclusivity(unchecked) var request: [UInt8] = []
     @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
-    private var memory: UnsafeMutableRawPointer?
+    /// The block of the ``BlockPool`` that is ``buffer``.
+    private var block: UnsafeMutableRawPointer?
     /// The connections for which libcurl makes TLS handshakes.
     var groups: [TLSGroup] = []
 
@@ -42,22 +43,21 @@ final class WireTable {
 
     init(_ configuration: EngineConfiguration) {
         unsafe encoder = HTTP1RequestEncoder(defaults: configuration.defaultHeaderLines)
-        unsafe memory = nil
+        unsafe block = nil
     }
 
     deinit { closeAll() }
 
     /// The memory in which bytes are received, and from which bodies are sent; `nil` if memory has run out.
     var buffer: UnsafeMutableRawBufferPointer? {
-        if unsafe memory == nil { unsafe memory = BlockPool.take() }
-        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: BlockPool.blockSize) }
+        if unsafe block == nil { unsafe block = BlockPool.take() }
+        return unsafe block.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: BlockPool.blockSize) }
     }
 
-    /// Returns the first bytes of ``buffer`` without a copy. The next bytes are received elsewhere.
-    func takeChunk(_ count: Int) -> Data {
-        guard let start = unsafe memory else { return Data() }
-        unsafe memory = nil
-        return unsafe BlockPool.data(of: start, count: count)
+    /// Returns bytes of ``buffer`` without a copy, if it has memory. From now on, another block is the buffer.
+    func takeBuffer(_ range: Range<Int>) -> Data? {
+        defer { unsafe block = nil }
+        return unsafe block.map { unsafe BlockPool.data(of: $0, range) }
     }
 
     /// Whether transfers have connections, or are on their way to one.
@@ -174,8 +174,8 @@ final class WireTable {
         unsafe lastPool = nil
         unsafe (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
         (openCount, idleCount) = (0, 0)
-        if let memory = unsafe memory { unsafe BlockPool.giveBack(memory) }
-        unsafe memory = nil
+        if let block = unsafe block { unsafe BlockPool.giveBack(block) }
+        unsafe block = nil
     }
 
     // MARK: Pools

@@ -85,6 +85,8 @@ final class LibcurlEvents: TransferDelegate {
 
     func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
 
+    func transferDidReceiveBody(chunk: Data) { events.transportDidReceiveBody(chunk: chunk) }
+
     func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection) {
         guard let events = events as? any ConnectionTransportEvents else { return connection.close() }
         events.transportDidSwitchProtocols(ResponseHead(head), connection)

@@ -238,6 +238,9 @@ public class TransportRequest: @unchecked Sendable {
     func transportDidReceiveHead(_ head: ResponseHead)
     /// Notifies the exchange that bytes of the decoded body were received.
     func transportDidReceiveBody(_ bytes: RawSpan)
+    /// Notifies the exchange that many bytes of the decoded body were received, which the exchange keeps without a copy. The default
+    /// delivers the bytes alone.
+    func transportDidReceiveBody(chunk: Data)
     /// Notifies the exchange that there is room for more of the request's body.
     func transportNeedsBody()
     /// Notifies the exchange that further bytes of the request's body were sent. Called only by attempts that count these bytes
@@ -248,6 +251,8 @@ public class TransportRequest: @unchecked Sendable {
 }
 
 @_spi(Transport) extension TransportEvents {
+    /// Delivers the bytes alone.
+    public func transportDidReceiveBody(chunk: Data) { transportDidReceiveBody(chunk.bytes) }
     /// Does nothing.
     public func transportDidSendBody(_ count: Int) {}
 }

@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 
 // The tasks that wait for an exchange, its engines and its place in the queue, its time, and its observers.
 
@@ -15,6 +16,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt)
+    func receive(_ chunk: Data, in attempt: ExchangeState.Attempt)
     func needsBody(for attempt: ExchangeState.Attempt)
     func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt)
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt)

@@ -28,6 +28,8 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
 
     nonisolated func transportDidReceiveBody(_ bytes: RawSpan) { received(bytes, in: .first) }
 
+    nonisolated func transportDidReceiveBody(chunk: Data) { received(chunk, in: .first) }
+
     nonisolated func transportNeedsBody() { needsBody(in: .first) }
 
     nonisolated func transportDidSendBody(_ count: Int) { sentBody(count, in: .first) }
@@ -55,6 +57,11 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
             return submitDirectly { request in copy.withBytes { request.receive($0, in: attempt) } }
         }
         onEngineThread.receive(bytes, in: attempt)
+    }
+
+    nonisolated func received(_ chunk: Data, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submitDirectly { $0.receive(chunk, in: attempt) } }
+        onEngineThread.receive(chunk, in: attempt)
     }
 
     nonisolated func needsBody(in attempt: ExchangeState.Attempt) {
@@ -229,20 +236,46 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         afterEffects { $0.receive(head, in: attempt) }
     }
 
+    func receive(_ chunk: Data, in attempt: ExchangeState.Attempt) {
+        if turn.stage == .performing, !turn.isEmpty { return afterEffects { $0.receive(chunk, in: attempt) } }
+        guard mayReceive(chunk.bytes, in: attempt) else { return }
+        if let inbox = waiters.inbox { pass(inbox.append(chunk), on: inbox) } else { collect(chunk.bytes) }
+    }
+
     func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
         // Bytes alone need not wait for their turn: they lead to no effects before it. Bytes whose turn has come do not wait again.
         if turn.stage == .performing, !turn.isEmpty { return receiveLater(bytes, in: attempt) }
-        guard isPresent(attempt), state.progress == .receiving else { return }
+        guard mayReceive(bytes, in: attempt) else { return }
+        if let inbox = waiters.inbox { pass(inbox.append(bytes), on: inbox) } else { collect(bytes) }
+    }
+
+    /// Counts received bytes of the body. Returns whether they are delivered.
+    private func mayReceive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) -> Bool {
+        guard isPresent(attempt), state.progress == .receiving else { return false }
         received.bodyCount += bytes.byteCount
         deadlines.lastMove = executor.now
         if flow != nil { countReceived(bytes) }
         if meters.download != nil { measureDownload() }
-        if isStopped(by: bytes) { return }
-        if let inbox = waiters.inbox {
-            pass(inbox.append(bytes), on: inbox)
-        } else if !body.append(bytes) {
+        return !isStopped(by: bytes)
+    }
+
+    /// The number of bytes of a body from which memory for the complete body is reserved.
+    private static let smallestReserve = 16 << 10
+    /// The largest number of bytes that are reserved.
+    private static let largestReserve = 64 << 20
+
+    /// Adds bytes to the body in memory.
+    private func collect(_ bytes: RawSpan) {
+        if bytes.byteCount >= Self.smallestReserve, bytes.byteCount == received.bodyCount { reserveBody() }
+        if !body.append(bytes) {
             fail(TrellisError(.other("no memory for the response's body")))
         }
+    }
+
+    /// Reserves memory for the body, if its length is known. A larger body grows in place, whatever its head has promised.
+    private func reserveBody() {
+        guard let length = received.head?.headers[.contentLength].flatMap({ Int($0) }), length > 0 else { return }
+        body.reserve(min(length, Self.largestReserve))
     }
 
     @inline(never)

@@ -5,7 +5,8 @@ import FoundationEssentials
 ///
 /// Bytes that arrive while the reader is busy are joined, so that a fast body is delivered in few large chunks. Above ``highWater`` the
 /// transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most ``highWater`` bytes, the chunk that is
-/// being read, and the bytes that libcurl has read already.
+/// being read, and the bytes that the engine has read already. Their memory, blocks of 256 KiB, is at most twice as large: a chunk that the
+/// engine has not copied fills half of its block.
 final class BodyInbox: Sendable {
     /// The high-water mark: with so many waiting bytes, the transfer is paused. 1 MiB.
     static let highWater = 1 << 20
@@ -52,19 +53,32 @@ final class BodyInbox: Sendable {
     /// Adds bytes, and returns the action for the engine thread. Drops the bytes if the reader was cancelled.
     func append(_ bytes: RawSpan) -> Consequence {
         state.withLock { state in
-            guard !state.isAbandoned else { return Consequence(wake: .never, mustPause: false, isOutOfMemory: false) }
             let before = state.bytes.count
-            let isStored = state.bytes.append(bytes)
-            let mustPause = !state.isPaused && state.bytes.count >= Self.highWater
-            if mustPause { state.isPaused = true }
-            let wake: Wake =
-                if state.reader == nil { .never } else if state.bytes.count >= Self.eagerWake {
-                    .now
-                } else if before == 0 {
-                    .soon
-                } else { .never }
-            return Consequence(wake: wake, mustPause: mustPause, isOutOfMemory: !isStored)
+            let isStored = state.isAbandoned || state.bytes.append(bytes)
+            return Self.consequence(&state, before: before, isStored: isStored)
         }
+    }
+
+    /// Adds a chunk, whose memory the reader gets, in the same way.
+    func append(_ chunk: Data) -> Consequence {
+        state.withLock { state in
+            let before = state.bytes.count
+            if !state.isAbandoned { state.bytes.append(chunk: chunk) }
+            return Self.consequence(&state, before: before, isStored: true)
+        }
+    }
+
+    private static func consequence(_ state: inout State, before: Int, isStored: Bool) -> Consequence {
+        guard !state.isAbandoned else { return Consequence(wake: .never, mustPause: false, isOutOfMemory: false) }
+        let mustPause = !state.isPaused && state.bytes.count >= highWater
+        if mustPause { state.isPaused = true }
+        let wake: Wake =
+            if state.reader == nil { .never } else if state.bytes.count >= eagerWake {
+                .now
+            } else if before == 0 {
+                .soon
+            } else { .never }
+        return Consequence(wake: wake, mustPause: mustPause, isOutOfMemory: !isStored)
     }
 
     /// Passes the stored bytes to the waiting reader.

@@ -143,8 +143,8 @@ package final class RequestPreparation: Sendable {
                 mayBeReplayed: request.mayBeReplayed,
                 decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
                 receiveBufferSize: min(delivery.bufferSize, pieces?.receive ?? .max),
-                sendPieceSize: pieces?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
-                connectLimit: timeLimits.connect,
+                receivePieceSize: pieces?.receive ?? .max, sendPieceSize: pieces?.send ?? .max,
+                maximumHeaderBytes: configuration.maximumHeaderSize, connectLimit: timeLimits.connect,
                 readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
                 hasTrailers: body.streamed?.trailers != nil, switchesProtocols: delivery == .connection,
                 rank: request.priority.rank)
