@@ -56,6 +56,10 @@ struct ccurl_bytes ccurl_socket_receive(int fd, int flags);
 // present or the file ends; -1 if the file system or the kernel does not support the call, or if the read failed.
 ptrdiff_t ccurl_read_cached(int fd, void *_Nonnull buffer, size_t count, int64_t offset);
 
+// Sends bytes of a file on a socket that does not wait, without a copy and without SIGPIPE; may wait for a disk. Returns the number of
+// bytes, 0 at the end of the file, or -1 with an errno.
+ptrdiff_t ccurl_socket_send_file(int socket, int file, int64_t offset, size_t count);
+
 // Renames a file if the new name does not exist. Returns 0 or an errno: EEXIST if it exists; EINVAL if the file system does not support
 // this.
 int ccurl_rename_new(const char *_Nonnull from, const char *_Nonnull to);

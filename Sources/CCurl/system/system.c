@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -110,6 +111,26 @@ ptrdiff_t ccurl_read_cached(int fd, void *buffer, size_t count, int64_t offset) 
   do got = preadv2(fd, &room, 1, offset, RWF_NOWAIT);
   while (got < 0 && errno == EINTR);
   return got < 0 && errno == EAGAIN ? 0 : got;
+}
+
+ptrdiff_t ccurl_socket_send_file(int socket, int file, int64_t offset, size_t count) {
+  // sendfile has no MSG_NOSIGNAL.
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  off_t position = offset;
+  ssize_t sent;
+  do sent = sendfile(socket, file, &position, count);
+  while (sent < 0 && errno == EINTR);
+  int error = errno;
+  if (sent < 0 && error == EPIPE && !sigismember(&before, SIGPIPE)) {
+    struct timespec now = {0};
+    (void)sigtimedwait(&pipe, NULL, &now);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return sent;
 }
 
 int ccurl_rename_new(const char *from, const char *to) {

@@ -78,6 +78,49 @@ package final class FileReader: Sendable {
         return unsafe Data(bytesNoCopy: buffer, count: got, deallocator: .free)
     }
 
+    /// The result of an attempt to send bytes of the file on a socket.
+    enum Sending: Sendable {
+        /// The result if the system has taken all of the bytes.
+        case complete
+        /// The result if the socket has no room at present.
+        case full
+        /// The result if the file system cannot send files.
+        case unsupported
+        /// The result if the connection is broken, with the system's code.
+        case broken(Int32)
+        /// The result if the file cannot be read.
+        case failed(FileError)
+    }
+
+    /// Sends bytes on a socket without a copy. Never waits for the socket. Returns their number, and the reason why there are no more.
+    func send(_ bytes: Range<Int64>, on socket: Int32) -> (count: Int, Sending) {
+        var position = bytes.lowerBound
+        do throws(FileError) {
+            return try FileOperationHook.watching(.read(path: path, bytes)) { () throws(FileError) in
+                while position < bytes.upperBound {
+                    let rest = Int(bytes.upperBound - position)
+                    let sent = ccurl_socket_send_file(socket, descriptor, position, rest)
+                    guard sent > 0 else {
+                        return (Int(position - bytes.lowerBound), sent == 0 ? .failed(.shrunk) : Self.failure(errno))
+                    }
+                    position += Int64(sent)
+                }
+                return (bytes.count, .complete)
+            }
+        } catch {
+            return (Int(position - bytes.lowerBound), .failed(error))
+        }
+    }
+
+    private static func failure(_ code: Int32) -> Sending {
+        switch code {
+        case EAGAIN: .full
+        case EINVAL, ENOSYS, EOPNOTSUPP, EOVERFLOW: .unsupported
+        case EIO, ESTALE: .failed(FileError(reason: unsafe String(cString: strerror(code))))
+        default: .broken(code)
+        }
+    }
+
     /// The result of a read that does not wait.
     enum Cached {
         case bytes(Int)

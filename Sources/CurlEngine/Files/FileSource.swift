@@ -2,29 +2,41 @@ import FoundationEssentials
 
 /// The position in a file that is sent as a request's body.
 ///
-/// Bytes in the page cache are copied straight into libcurl's buffer. The others are read on another thread first, because the
-/// engine thread must not wait for a disk.
+/// On a socket of the engine's own, the system sends large parts without a copy, on a thread that may wait for a disk. Otherwise, bytes in
+/// the page cache are copied straight into the buffer, and the others are read on such a thread first.
 struct FileSource {
-    /// Bytes of the file that are read at once.
+    /// Bytes of the file that are read or sent at once.
     struct Part: Sendable {
         fileprivate let reader: FileReader
         fileprivate let offset: Int64
 
         var path: String { reader.path }
 
+        fileprivate let count: Int
+
         /// Reads the bytes; waits for the disk.
-        func read() throws(FileError) -> Data { try reader.read(atMost: partSize, at: offset) }
+        func read() throws(FileError) -> Data { try reader.read(atMost: count, at: offset) }
+
+        /// Sends the bytes on a socket; waits for the disk, and not for the socket.
+        func send(on socket: Int32) -> (count: Int, FileReader.Sending) {
+            reader.send(offset..<offset + Int64(count), on: socket)
+        }
     }
 
     private let reader: FileReader
     private var offset: Int64 = 0
-    /// Whether a part is being read, whose bytes are the next ones.
-    private var isFetching = false
+    /// Whether a part is being read or sent, whose bytes are the next ones.
+    private(set) var isFetching = false
     /// Whether all bytes are read in parts, because the file system does not report which ones are in memory.
     private(set) var isFetchedWhole: Bool
 
+    /// Whether bytes are copied, because the file system cannot send them.
+    private var isCopied = false
+
     /// The length of a part in bytes.
     private static let partSize = 256 << 10
+    /// The largest number of bytes that the system sends at once. Between two such parts, limits and pauses take effect.
+    private static let largestSent = 1 << 20
 
     init(_ reader: FileReader, isFetchedWhole: Bool) {
         self.reader = reader
@@ -52,7 +64,23 @@ struct FileSource {
     mutating func beginFetch() -> Part? {
         guard !isFetching, !isAtEnd else { return nil }
         isFetching = true
-        return Part(reader: reader, offset: offset)
+        return Part(reader: reader, offset: offset, count: Self.partSize)
+    }
+
+    /// Returns the next part for the system to send; `nil` if one is being read or sent, or if it has few bytes, which cost less to copy.
+    ///
+    /// - Parameter limit: The largest number of bytes of the part.
+    mutating func beginSending(atMost limit: Int) -> Part? {
+        let count = min(limit, Self.largestSent, Int(clamping: reader.length - offset))
+        guard !isFetching, !isCopied, count >= Self.partSize else { return nil }
+        isFetching = true
+        return Part(reader: reader, offset: offset, count: count)
+    }
+
+    /// Ends the sending of a part, with the number of its bytes that were sent.
+    mutating func endSending(_ count: Int, isSupported: Bool) {
+        endFetch(count)
+        if !isSupported { isCopied = true }
     }
 
     /// Ends the read of a part, with the number of its bytes.

@@ -62,7 +62,9 @@ extension Transfer {
     }
 
     /// Whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
-    package var awaitsBody: Bool { pauses.isSendingPaused && !sending.isStopped && !upload.isAtEnd }
+    package var awaitsBody: Bool {
+        (pauses.isSendingPaused || isOnWire && upload.isWaitingForFile) && !sending.isStopped && !upload.isAtEnd
+    }
 
     // MARK: Delivery to libcurl
 
@@ -100,6 +102,29 @@ extension Transfer {
         return Int(CURL_READFUNC_PAUSE)
     }
 
+    // MARK: Bytes that the system sends
+
+    /// Returns the next part of a file for the system to send, if the body goes on with one and may be sent now.
+    ///
+    /// - Parameter rest: The number of bytes that the body may still have.
+    func beginSendingFile(within rest: Int64) -> FileSource.Part? {
+        guard !isHeldBack, !sending.isStopped else { return nil }
+        let part = upload.beginSending(atMost: min(options.sendPieceSize, Int(clamping: rest)))
+        if part != nil { sending.hasBegun = true }
+        return part
+    }
+
+    /// Records that the system has sent bytes of a file, or none.
+    func didSendFile(_ count: Int, isSupported: Bool) {
+        upload.endSending(count, isSupported: isSupported)
+        guard count > 0 else { return }
+        sending.takenBytes += Int64(count)
+        activity = (engine.now, engine.now)
+        delegate?.transferDidSendBody(count)
+        if reports.sending == .wanted { checkSending() }
+        askForBody()
+    }
+
     // MARK: Bytes from a disk
 
     private func fetch(_ part: FileSource.Part) {
@@ -116,10 +141,14 @@ extension Transfer {
         case .success(let bytes):
             upload.endFetch(bytes)
             resumeSending()
-        case .failure(let error):
-            upload.discard()
-            failure = EngineFailure(kind: .bodyFile(path: path), message: error.reason)
-            engine.update(self)
+        case .failure(let error): fail(error, path: path)
         }
+    }
+
+    /// Ends the transfer because the file of its body cannot be read.
+    func fail(_ error: FileError, path: String) {
+        upload.discard()
+        failure = EngineFailure(kind: .bodyFile(path: path), message: error.reason)
+        engine.update(self)
     }
 }

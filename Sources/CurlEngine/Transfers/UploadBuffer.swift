@@ -96,6 +96,20 @@ struct UploadBuffer {
         dropReadFile()
     }
 
+    /// Returns the next part of the file for the system to send, if it is the next of the body.
+    mutating func beginSending(atMost limit: Int) -> FileSource.Part? {
+        buffered == 0 ? file?.beginSending(atMost: limit) : nil
+    }
+
+    /// Ends the sending of a part.
+    mutating func endSending(_ count: Int, isSupported: Bool) {
+        file?.endSending(count, isSupported: isSupported)
+        dropReadFile()
+    }
+
+    /// Whether a part of the file is being read or sent.
+    var isWaitingForFile: Bool { file?.isFetching ?? false }
+
     private mutating func dropReadFile() { if file?.isAtEnd == true { file = nil } }
 }
 

@@ -72,13 +72,9 @@ extension WireConnection {
                 count += sent
                 continue
             }
+            let error = errno
             outgoing.waitsForServer = sent == Int(CCURL_TLS_MORE)
-            if sent == Int(CCURL_TLS_FAILED) {
-                // The server may have ended its direction before. TLS tells the end of a body by an alert.
-                outgoing.isBroken = errno != EPIPE && link.tls == nil
-                outgoing.failure = link.failure("Send", CURLE_SEND_ERROR)
-                (outgoing.bytes, outgoing.start) = ([], 0)
-            }
+            if sent == Int(CCURL_TLS_FAILED) { failed(link.failure("Send", CURLE_SEND_ERROR), error) }
             break
         }
         if count > 0 {
@@ -89,6 +85,14 @@ extension WireConnection {
             }
         }
         return count
+    }
+
+    /// Records that the rest of the request cannot be sent.
+    private func failed(_ failure: EngineFailure, _ error: Int32) {
+        outgoing.failure = failure
+        // The server may have ended its direction before. TLS tells the end of a body by an alert.
+        outgoing.isBroken = error != EPIPE && link.tls == nil
+        (outgoing.bytes, outgoing.start) = ([], 0)
     }
 
     /// Sends the bytes that the socket had no room for, and more of the body.
@@ -108,11 +112,16 @@ extension WireConnection {
 
     /// Sends more of the body, as far as its source has bytes and the socket takes them.
     private func pump(_ transfer: Transfer) {
-        guard let buffer = unsafe transfer.engine.wire.buffer else { return }
+        guard !isSendingFile, let buffer = unsafe transfer.engine.wire.buffer else { return }
         outgoing.isTurnOver = false
         var room = Self.sentPerTurn
         let start = Self.framingSize
         while !outgoing.isComplete, !outgoing.isWaiting, outgoing.failure == nil, room > 0 {
+            if link.tls == nil, case .length(let rest)? = outgoing.body?.framing,
+                let part = transfer.beginSendingFile(within: rest)
+            {
+                return send(part, of: transfer)
+            }
             let count = unsafe transfer.fillUpload(UnsafeMutableRawBufferPointer(rebasing: buffer[start...]))
             guard transfer.wire.connection === self, !transfer.isCancelled, transfer.failure == nil else { return }
             // Another result than a count is that there are no bytes now.
@@ -122,6 +131,52 @@ extension WireConnection {
         }
         // The socket has room, so that the next turn of the loop continues.
         if room <= 0, !outgoing.isComplete, outgoing.failure == nil { outgoing.isTurnOver = true }
+    }
+
+    // MARK: Files
+
+    /// Sends a part of a file on a thread that may wait for a disk.
+    private func send(_ part: FileSource.Part, of transfer: Transfer) {
+        isSendingFile = true
+        BlockingThreadPool.begin(at: FileSystem.folder(of: part.path)) { [self] in
+            let (count, outcome) = part.send(on: socket)
+            transfer.engine.submit { [self] in didSend(count, outcome, of: part, transfer) }
+        }
+    }
+
+    private func didSend(
+        _ count: Int, _ outcome: FileReader.Sending, of part: FileSource.Part, _ transfer: Transfer
+    ) {
+        isSendingFile = false
+        guard !isClosed else { return closeSocket() }
+        outgoing.sentCount += Int64(count)
+        outgoing.body?.didSend(count)
+        if outgoing.body?.isComplete == true {
+            outgoing.isComplete = true
+            transfer.sending.hasPassedEnd = true
+        }
+        var isSupported = true
+        switch outcome {
+        case .complete: break
+        case .full: outgoing.isTurnOver = true
+        case .unsupported: isSupported = false
+        case .broken(let code):
+            let text = EngineFailure.systemText(code)
+            failed(EngineFailure(CURLE_SEND_ERROR, detail: "Send failure: \(text)"), code)
+        case .failed(let error): transfer.fail(error, path: part.path)
+        }
+        transfer.didSendFile(count, isSupported: isSupported)
+        guard transfer.wire.connection === self, !transfer.isCancelled, transfer.failure == nil else { return }
+        if outgoing.isTurnOver { updateInterest(transfer) } else { sendRest(transfer) }
+    }
+
+    /// Closes the socket, as soon as no other thread uses it: its number would name another socket.
+    func closeSocket() {
+        isClosed = true
+        guard isSendingFile else { return _ = Glibc.close(socket) }
+        // The sending ends, unless it waits for a disk.
+        _ = shutdown(socket, Int32(SHUT_RDWR))
+        if let transfer { watch(for: [], on: transfer.engine) }
     }
 
     /// Sends a part of the body with its framing. No bytes are the end of the body, which also goes with the last part.

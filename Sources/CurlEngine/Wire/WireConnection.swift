@@ -2,7 +2,9 @@ import CCurl
 private import Glibc
 
 /// A TCP connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
-final class WireConnection {
+final class WireConnection: @unchecked Sendable {
+    // Unchecked: every member but `socket` is only accessed on the engine thread.
+
     /// The part of the present request that was not sent yet.
     struct Outgoing {
         /// The bytes that the socket has not taken, from ``start`` on.
@@ -14,7 +16,7 @@ final class WireConnection {
         var headSize = Int64.max
         /// The number of bytes that the system has taken.
         var sentCount: Int64 = 0
-        /// Whether a turn of the loop has ended before the source of the body had no more bytes.
+        /// Whether the body goes on as soon as the socket has room: a turn of the loop has ended before, or the socket was full.
         var isTurnOver = false
         /// Whether TLS must receive a message of the server before it sends more.
         var waitsForServer = false
@@ -57,6 +59,10 @@ final class WireConnection {
     var lastUse: EngineInstant
     /// The instant from which the server may have closed the idle connection, if it has told one.
     var expiry: EngineInstant?
+    /// Whether another thread sends a part of a file on the socket, which stays open meanwhile.
+    var isSendingFile = false
+    /// Whether the connection is closed, although its socket may still be open.
+    var isClosed = false
     /// Whether the connection is closed after its request, because the machine has lost its local address.
     var isRetired = false
 

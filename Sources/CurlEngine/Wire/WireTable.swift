@@ -144,7 +144,7 @@ final class WireTable {
         // A writer may be sending on the socket.
         connection.transfer?.connection.switched?.forgetSocket()
         connection.link.tls?.close()
-        _ = Glibc.close(connection.socket)
+        connection.closeSocket()
     }
 
     /// Closes all sockets.
@@ -157,7 +157,7 @@ final class WireTable {
                 connection.transfer = nil
                 connection.observation?.end()
                 connection.link.tls?.close()
-                _ = Glibc.close(connection.socket)
+                connection.closeSocket()
             case .handshake(let tls)?:
                 tls.transfer?.abandon()
                 tls.close()
