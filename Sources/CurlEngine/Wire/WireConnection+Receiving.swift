@@ -6,8 +6,8 @@ private import Glibc
 extension WireConnection {
     /// The number of bytes that are received in one turn of the loop, after which other connections have theirs.
     private static let receivedPerTurn = 256 << 10
-    /// The number of bytes of a body from which the table's buffer becomes the reader's chunk. Fewer bytes are copied, so that the memory of
-    /// a chunk is at least half full.
+    /// The number of bytes of a body from which the table's buffer becomes the reader's chunk. Fewer bytes are copied, so that a chunk
+    /// fills at least half of its memory.
     private static let smallestChunk = BlockPool.blockSize / 2
 
     /// Handles the socket, which is ready.

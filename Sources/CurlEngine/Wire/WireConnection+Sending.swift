@@ -140,12 +140,12 @@ extension WireConnection {
         isSendingFile = true
         BlockingThreadPool.begin(at: FileSystem.folder(of: part.path)) { [self] in
             let (count, outcome) = part.send(on: socket)
-            transfer.engine.submit { [self] in didSend(count, outcome, of: part, transfer) }
+            transfer.engine.submit { [self] in didSend(count, outcome, of: part, for: transfer) }
         }
     }
 
     private func didSend(
-        _ count: Int, _ outcome: FileReader.Sending, of part: FileSource.Part, _ transfer: Transfer
+        _ count: Int, _ outcome: FileReader.Sending, of part: FileSource.Part, for transfer: Transfer
     ) {
         isSendingFile = false
         guard !isClosed else { return closeSocket() }

@@ -102,7 +102,7 @@ struct WireFileTests {
             #expect(upload.sent == Self.size)
             #expect(upload.end?.report.bytesSent ?? 0 > Int64(Self.size))
         }
-        #expect(server.requests.allSatisfy { $0.body == [UInt8](file.content) })
+        #expect(server.requests.allSatisfy { $0.body == file.content })
         #expect(server.requests.count == 2 && server.acceptedCount == 1)
         await run.finish()
     }
