@@ -142,6 +142,40 @@ struct FileUploadTests {
         #expect(buffer.file == nil)
     }
 
+    /// The system sends one large part at a time, after the chunks; few bytes are copied.
+    @Test func largePartsOfAFileAreSentByTheSystem() throws {
+        let size = 1 << 20 + 300_000
+        let file = try Temporary(size)
+        var buffer = UploadBuffer()
+        buffer.append(Data([1]))
+        buffer.append(try FileReader(path: file.path, length: Int64(size)))
+        let early = buffer.beginSending(atMost: .max)
+        #expect(early == nil && Self.read(1, from: &buffer) == [1])
+        let limited = buffer.beginSending(atMost: 100_000)
+        #expect(limited == nil && !buffer.isWaitingForFile)
+        let part = buffer.beginSending(atMost: .max), second = buffer.beginSending(atMost: .max)
+        #expect(part != nil && second == nil && buffer.isWaitingForFile)
+        #expect(Self.read(1000, from: &buffer).isEmpty, "nothing overtakes the part")
+        // The socket has taken most of the part.
+        buffer.endSending(1_000_000, isSupported: true)
+        let rest = try Self.readAll(&buffer, size: 65536).bytes
+        #expect(rest == file.content.dropFirst(1_000_000) && buffer.file == nil)
+    }
+
+    @Test func aFileThatTheSystemCannotSendIsCopied() throws {
+        let size = 1 << 20
+        let file = try Temporary(size)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: Int64(size)))
+        let part = buffer.beginSending(atMost: .max)
+        let sent = try #require(part).send(on: -1)
+        #expect(sent.count == 0)
+        buffer.endSending(0, isSupported: false)
+        let again = buffer.beginSending(atMost: .max)
+        #expect(again == nil)
+        #expect(try Self.readAll(&buffer, size: 65536).bytes == file.content)
+    }
+
     @Test func anEmptyFileIsNoFile() throws {
         let file = try Temporary(0)
         var buffer = UploadBuffer()
