@@ -380,8 +380,8 @@ package final class Pipeline: Sendable {
 
     // MARK: Adapters
 
-    /// Runs one attempt: the adapters, and then the hops. The additions of adapters are meant for the first origin, so they do not run again
-    /// for a hop to another origin.
+    /// Runs one attempt: the adapters, and then the hops. The additions of adapters are meant for the first origin, so they do not run
+    /// again for a hop to another origin.
     ///
     /// - Parameter request: The request of the call. After a redirect, the attempt begins with the request of its hop.
     @inline(__always)
