@@ -5,17 +5,18 @@ import CurlEngine
 struct Upgrades: Sendable {
     let secureHosts: (any SecureHosts)?
     let alternatives: (any AlternativeServices)?
+    /// Whether requests may be changed because of earlier responses.
+    let exist: Bool
     private let preparation: RequestPreparation
 
     init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         (secureHosts, alternatives) = (configuration.secureHosts, configuration.alternatives)
+        exist = secureHosts != nil || alternatives != nil
         self.preparation = preparation
     }
 
-    /// Whether requests may be changed because of earlier responses.
-    var exist: Bool { secureHosts != nil || alternatives != nil }
-
     /// Whether a file must be read before the first request.
+    @inline(__always)
     var mustPrepare: Bool { exist && !(secureHosts?.isLoaded ?? true && alternatives?.isLoaded ?? true) }
 
     /// Reads the files that must be read before the first request.
