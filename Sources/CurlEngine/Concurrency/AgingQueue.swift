@@ -137,20 +137,6 @@ package struct AgingQueue<ID: Hashable> {
     @inlinable
     package mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
 
-    /// Removes and returns the first member that meets a condition, of the next member and those after it in its rank; the next member
-    /// if none of these meets the condition.
-    ///
-    /// - Parameter count: The number of members among which to choose. At most as many, less one, can overtake a member.
-    @inlinable
-    package mutating func next(among count: Int, where condition: (ID) -> Bool) -> ID? {
-        guard let lane = nextLane() else { return nil }
-        let first = lanes[lane].first
-        for spot in first..<min(first + max(count, 1), lanes[lane].spots.count) {
-            if let id = lanes[lane].spots[spot].id, condition(id) { return serve(lane, at: spot) }
-        }
-        return next()
-    }
-
     /// Removes and returns the member at a spot.
     @inlinable
     mutating func serve(_ lane: Int, at spot: Int) -> ID? {
@@ -166,6 +152,9 @@ package struct AgingQueue<ID: Hashable> {
 
     /// The next member; `nil` if the queue is empty.
     @inlinable package var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
+
+    /// The rank of the next member; `nil` if the queue is empty.
+    @inlinable package var nextRank: Int? { nextLane() }
 
     /// Releases the memory of a long queue once it is empty.
     @inlinable

@@ -2,9 +2,6 @@
 @usableFromInline package protocol EngineActor: Actor {
     /// The executor on whose thread the actor runs.
     nonisolated var executor: EngineExecutor { get }
-    /// The executor at which calls from other threads enter the actor. The default is ``executor``. An actor that can move to another
-    /// engine keeps the entrance of its first engine, which passes the calls on, so that all calls stay in order.
-    nonisolated var entrance: EngineExecutor { get }
     /// The ``EngineExecutor/executorReference`` of the executor, stored because the runtime asks for it at every entry.
     nonisolated var executorReference: ExecutorReference { get }
 }
@@ -21,9 +18,6 @@ extension EngineExecutor {
 }
 
 extension EngineActor {
-    /// The executor of the actor: an actor that does not move is entered where it runs.
-    @usableFromInline package nonisolated var entrance: EngineExecutor { executor }
-
     /// The executor of the actor, as the runtime reads it.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executorReference.executor }
 
@@ -35,19 +29,13 @@ extension EngineActor {
     /// allocation for every call.
     @inlinable @inline(__always)
     package nonisolated func submit(_ body: @escaping @Sendable (isolated Self) -> Void) {
-        entrance.submit(EngineEntry(self, body))
-    }
-
-    /// Runs `body` in the actor at once if the actor is on the engine of its entrance, and otherwise as soon as the actor's engine thread
-    /// is free. Call only on the engine thread of the entrance.
-    package nonisolated func perform(_ body: @escaping @Sendable (isolated Self) -> Void) {
-        EngineEntry(self, body).run(on: entrance)
-    }
-
-    /// Runs `body` in the actor as soon as its engine thread is free, without the entrance of an actor that has moved. The order of such
-    /// calls is kept, but not their order with calls through the entrance.
-    package nonisolated func submitDirectly(_ body: @escaping @Sendable (isolated Self) -> Void) {
         executor.submit(EngineEntry(self, body))
+    }
+
+    /// Runs `body` in the actor at once if the calling thread is the actor's engine thread, and otherwise as soon as that is free.
+    package nonisolated func perform(_ body: @escaping @Sendable (isolated Self) -> Void) {
+        let entry = EngineEntry(self, body)
+        if executor.isCurrent { entry.run() } else { executor.submit(entry) }
     }
 }
 
@@ -69,9 +57,6 @@ extension EngineActor {
         self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
     }
 
-    /// Runs the call on the engine thread of `executor`. If the actor has moved to another engine, the call is passed on to that engine.
-    func run(on executor: EngineExecutor) {
-        let home = actor.executor
-        if home === executor { body(actor) } else { home.submit(self) }
-    }
+    /// Runs the call on the engine thread of the actor.
+    func run() { body(actor) }
 }

@@ -261,8 +261,8 @@ import CCurl
         case .job(let job):
             unsafe job.runSynchronously(
                 isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-        case .entry(let entry): entry.run(on: self)
-        case .replyEntry(let entry): entry.run(on: self)
+        case .entry(let entry): entry.run()
+        case .replyEntry(let entry): entry.run()
         case .call(let body): body()
         }
     }

@@ -4,7 +4,7 @@ extension EngineActor {
     package nonisolated func submit<Value>(
         _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Self, Reply<Value>) -> Void
     ) {
-        entrance.submit(EngineReplyEntry(of: self, reply, body))
+        executor.submit(EngineReplyEntry(of: self, reply, body))
     }
 }
 
@@ -32,9 +32,6 @@ extension EngineActor {
         self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
     }
 
-    /// Runs the call on the engine thread of `executor`. If the actor has moved to another engine, the call is passed on to that engine.
-    func run(on executor: EngineExecutor) {
-        let home = actor.executor
-        if home === executor { body(actor, reply) } else { home.submit(self) }
-    }
+    /// Runs the call on the engine thread of the actor.
+    func run() { body(actor, reply) }
 }

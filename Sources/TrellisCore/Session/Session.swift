@@ -423,8 +423,7 @@ extension Session {
             TransportOverride.current?.place(on: engine.site, engines.admission, configuration.limits)
             ?? (engine.site, engines.admission)
         return ExchangeActor(
-            prepared, engine: site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
-            admission: admission, flow: flow(of: prepared.source), readers: readers)
+            prepared, engine: site, admission: admission, flow: flow(of: prepared.source), readers: readers)
     }
 }
 

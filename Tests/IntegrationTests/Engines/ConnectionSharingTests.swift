@@ -35,25 +35,23 @@ struct ConnectionSharingTests {
     @Test func enginesShareTheConnectionsOfAnOriginForTheirTasks() async throws {
         let gate = LoopbackServer.Gate()
         let server = try SeveralEnginesTests.server { $0 == "/first" ? gate : nil }
-        let session = SeveralEnginesTests.session(.fixed(2), perOrigin: 4)
-        let first = (0..<4).map { _ in
+        let session = SeveralEnginesTests.session(.fixed(2), perOrigin: 16)
+        let first = (0..<16).map { _ in
             SeveralEnginesTests.onEngine(1, of: session) { _ = try await session.data(server.url("/first")) }
         }
-        try await server.waitUntilRequested(count: 4)
-        let tasks = (0..<40).map { number in
+        try await server.waitUntilRequested(count: 16)
+        let tasks = (0..<80).map { number in
             SeveralEnginesTests.onEngine(number % 2, of: session) {
-                for _ in 0..<20 { _ = try await session.data(server.url()) }
+                for _ in 0..<10 { _ = try await session.data(server.url()) }
             }
         }
-        await SeveralEnginesTests.waitUntilLive(session, count: 44)
-        #expect(session.engineStatistics.map(\.requestCount) == [0, 4])
+        await SeveralEnginesTests.waitUntilLive(session, count: 96)
+        #expect(session.engineStatistics.map(\.requestCount) == [0, 16])
         gate.open()
         for task in first + tasks { try await task.value }
-        let requests = session.engineStatistics.map(\.requestCount)
-        #expect(requests.reduce(0, +) == 804)
-        #expect(requests.allSatisfy { $0 > 200 }, "\(requests)")
-        // Two connections were closed on the second engine, and opened on the first.
-        #expect(server.acceptedCount == 6)
+        #expect(session.engineStatistics.map(\.requestCount) == [400, 416])
+        // Connections were closed on the second engine, and opened on the first, but not for every request.
+        #expect(server.acceptedCount < 100)
         await session.shutdown()
     }
 }

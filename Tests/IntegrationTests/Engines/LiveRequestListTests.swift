@@ -24,11 +24,11 @@ struct LiveRequestListTests {
         }
     }
 
-    /// One request has moved to the first engine, and further ones wait on both engines.
+    /// One request of a task on the second engine is on the first, where further ones of both tasks wait.
     @Test(arguments: Kind.allCases)
     func everyRequestIsListedOnce(_ kind: Kind) async throws {
         let session = SeveralEnginesTests.session(.fixed(2), perOrigin: 1)
-        try await SeveralEnginesTests.moved(session) { url in
+        try await SeveralEnginesTests.elsewhere(session) { url in
             try await Self.send(kind, url, session)
         } _: { task, server in
             var (paths, tasks) = (["/second"], [Task<Void, any Error>]())

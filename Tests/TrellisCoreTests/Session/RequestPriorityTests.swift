@@ -9,7 +9,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(3)))
 struct RequestPriorityTests {
     @Test func withinAnOriginTheHigherPriorityGoesFirst() {
-        var queue = AdmissionQueueTests.queue(total: 1)
+        var queue = ConnectionSchedulerTests.queue(total: 1)
         #expect(queue.enter("z", origin: "a") == true)
         let priorities: [(String, RequestPriority)] = [
             ("low", .low), ("normal", .normal), ("high", .high), ("normal2", .normal), ("high2", .high),
@@ -22,7 +22,7 @@ struct RequestPriorityTests {
     }
 
     @Test func originsTakeTurnsWhateverTheirPriorities() {
-        var queue = AdmissionQueueTests.queue(total: 1)
+        var queue = ConnectionSchedulerTests.queue(total: 1)
         #expect(queue.enter("z", origin: "z") == true)
         for name in ["a1", "a2", "b1"] {
             let priority = name.hasPrefix("b") ? RequestPriority.low : .high

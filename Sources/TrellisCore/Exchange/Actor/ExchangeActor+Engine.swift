@@ -33,7 +33,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                first.list.add(self)
+                engine.list.add(self)
                 submit(reply) { $0.begin(collecting: $1) }
             }
         } onCancel: {
@@ -45,7 +45,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                first.list.add(self)
+                engine.list.add(self)
                 submit { $0.begin(awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
@@ -61,40 +61,17 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     // MARK: Engines
 
-    /// The engine on which the exchange lives.
-    nonisolated var home: ExchangeEngine { hasMoved ? newHome : first }
-
-    /// The engine that the exchange has moved to.
-    @inline(never)
-    private nonisolated var newHome: ExchangeEngine { marks.movedTo ?? first }
-
     nonisolated var executor: EngineExecutor {
-        // Inlined, and apart from the rare case: the executor is read at every entry.
-        @inline(__always) get { hasMoved ? newHome.executor : first.executor }
+        // Inlined, because the executor is read at every entry.
+        @inline(__always) get { engine.executor }
     }
-    nonisolated var executorReference: ExecutorReference {
-        hasMoved ? newHome.executorReference : first.executorReference
-    }
-    nonisolated var entrance: EngineExecutor { first.executor }
-
-    /// Whether the exchange has moved from its first engine.
-    nonisolated var hasMoved: Bool { marks.hasMoved }
-
-    /// The freedom of the exchange to move to another engine.
-    nonisolated var mobility: EngineMobility {
-        if hasMoved { return .none }
-        return prefersEngine ? .atLimit : .free
-    }
+    nonisolated var executorReference: ExecutorReference { engine.executorReference }
 
     /// Whether the exchange has ended. May be read on any thread.
     nonisolated var isEnded: Bool { marks.hasEnded }
 
-    /// Notifies the registry of the first engine that the exchange has ended.
-    func recordEnd() {
-        let wasAdded = state.has(.isRegistered)
-        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded) }
-        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded) }
-    }
+    /// Notifies the registry of the engine that the exchange has ended.
+    func recordEnd() { engine.registry.didEnd(self, wasAdded: state.has(.isRegistered)) }
 
     // MARK: The queue
 
@@ -110,60 +87,47 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         let entry = admission.enter(self)
         slot.originIndex = entry.originIndex
         switch entry.result {
-        case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
-        case .coming: break
-        case .waiting: state.note(.hasWaited)
+        case .admitted(let isProbing): admit(isProbing: isProbing)
+        case .coming(let hasSlot): if !hasSlot { state.note(.hasWaited) }
         }
     }
 
     /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
     private func register() -> Bool {
-        guard first.registry.add(self) else {
+        guard engine.registry.add(self) else {
             cancel(TrellisError.sessionIsShutDown)
             return false
         }
         state.note(.isRegistered)
-        if marks.listPosition < 0 { first.list.add(self) }
+        if marks.listPosition < 0 { engine.list.add(self) }
         guard hasHistory, let error = prepared.history?.listedCall?.cancellation else { return true }
         cancel(error)
         return false
     }
 
-    /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
-    /// passes the slot on.
+    /// Grants the exchange a slot. An exchange that has ended, or is about to, passes the slot on.
     ///
     /// - Parameter isProbing: Whether other requests wait until the connection of this one shows whether it can be shared.
-    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
+    func didGetSlot(isProbing: Bool) {
         failIfOverdue()
-        guard state.progress == .queued, !marks.mayNotStart else { return passOn(engine) }
-        guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
-        if let timer = work.timer { executor.engineLoop.cancel(timer) }
-        work.timer = nil
-        // From here on, the exchange belongs to the other engine.
-        marks.move(to: engine)
-        submitDirectly { exchange in
-            exchange.didGetSlot(on: engine, isProbing: isProbing)
-            exchange.updateTimer()
-        }
+        if state.progress == .queued { admit(isProbing: isProbing) } else { passOn() }
     }
 
     /// Passes a slot on to the next exchange that waits.
-    private func passOn(_ engine: ExchangeEngine) {
-        guard let originIndex = slot.originIndex else { return }
-        admission.release(self, at: originIndex, on: engine, isShared: nil)
+    private func passOn() {
+        if let originIndex = slot.originIndex { admission.release(self, at: originIndex, isShared: nil) }
     }
 
-    private func admit(on engine: ExchangeEngine, isProbing: Bool) {
-        if marks.mayNotStart { return passOn(engine) }
+    private func admit(isProbing: Bool) {
+        if marks.mayNotStart { return passOn() }
         if isProbing { state.note(.isProbing) }
-        slot.engine = engine
         engine.countAdmitted()
         handle(.admit)
     }
 
     func releaseSlot() {
-        guard let originIndex = slot.originIndex, let engine = slot.engine else { return }
-        admission.release(self, at: originIndex, on: engine, isShared: usedSharedConnection)
+        guard let originIndex = slot.originIndex else { return }
+        admission.release(self, at: originIndex, isShared: usedSharedConnection)
     }
 
     /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no

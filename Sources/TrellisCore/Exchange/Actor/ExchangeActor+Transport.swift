@@ -16,7 +16,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     }
 
     nonisolated func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
-        guard executor.isCurrent else { return submitDirectly { $0.switchProtocols(head, connection) } }
+        guard executor.isCurrent else { return submit { $0.switchProtocols(head, connection) } }
         onEngineThread.switchProtocols(head, connection)
     }
 
@@ -37,40 +37,40 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     nonisolated func transportDidEnd(_ end: TransportEnd) { ended(end, in: .first) }
 
     nonisolated func connected(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.isConnected(in: attempt) } }
+        guard executor.isCurrent else { return submit { $0.isConnected(in: attempt) } }
         onEngineThread.isConnected(in: attempt)
     }
 
     nonisolated func receivedInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.receiveInformational(head, in: attempt) } }
+        guard executor.isCurrent else { return submit { $0.receiveInformational(head, in: attempt) } }
         onEngineThread.receiveInformational(head, in: attempt)
     }
 
     nonisolated func received(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.receive(head, in: attempt) } }
+        guard executor.isCurrent else { return submit { $0.receive(head, in: attempt) } }
         onEngineThread.receive(head, in: attempt)
     }
 
     nonisolated func received(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
         guard executor.isCurrent else {
             let copy = [UInt8](copying: bytes)
-            return submitDirectly { request in copy.withBytes { request.receive($0, in: attempt) } }
+            return submit { request in copy.withBytes { request.receive($0, in: attempt) } }
         }
         onEngineThread.receive(bytes, in: attempt)
     }
 
     nonisolated func received(_ chunk: Data, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.receive(chunk, in: attempt) } }
+        guard executor.isCurrent else { return submit { $0.receive(chunk, in: attempt) } }
         onEngineThread.receive(chunk, in: attempt)
     }
 
     nonisolated func needsBody(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.needsBody(for: attempt) } }
+        guard executor.isCurrent else { return submit { $0.needsBody(for: attempt) } }
         onEngineThread.needsBody(for: attempt)
     }
 
     nonisolated func sentBody(_ count: Int, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.didSendBody(count, in: attempt) } }
+        guard executor.isCurrent else { return submit { $0.didSendBody(count, in: attempt) } }
         onEngineThread.didSendBody(count, in: attempt)
     }
 
@@ -82,7 +82,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     /// Separate, because a closure copies the end even where it is not made.
     @inline(never)
     private nonisolated func submitEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        submitDirectly { $0.didEnd(end, in: attempt) }
+        submit { $0.didEnd(end, in: attempt) }
     }
 
     /// Returns whether an event belongs to the present attempt. Events of an attempt that was dropped, because the server did not meet
@@ -204,7 +204,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         if head.status == .expectationFailed, prepared.mayDropExpectation(in: state) {
             handle(.dropExpectation)
             // The transport is in a callback, and cannot start another attempt before the callback has returned.
-            submitDirectly { $0.handle(.start) }
+            submit { $0.handle(.start) }
             return false
         }
         if state.expectation == .awaited {

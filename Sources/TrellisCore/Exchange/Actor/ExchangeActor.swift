@@ -1,17 +1,15 @@
 import CurlEngine
 
 /// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
-/// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
+/// callbacks enter it without a thread switch.
 ///
 /// ``ExchangeState`` has everything that can be in a value, and `handle` performs its effects. This file has the start and the end;
 /// *ExchangeActor+Engine.swift* has the tasks that wait, the queue, the time and the observers; *ExchangeActor+Transport.swift* has the
 /// events of the transport and both bodies.
 actor ExchangeActor: EngineActor {
-    /// The engine on which the exchange was created.
-    nonisolated let first: ExchangeEngine
+    /// The engine on which the exchange lives.
+    nonisolated let engine: ExchangeEngine
     nonisolated let marks = ExchangeMarks()
-    /// Whether the task of the exchange prefers the executor of the first engine.
-    nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
     let hasHistory: Bool
     /// Whether observers get the events of the exchange.
@@ -37,7 +35,7 @@ actor ExchangeActor: EngineActor {
     var waiters = ExchangeWaiters()
 
     init(
-        _ prepared: PreparedRequest, engine: ExchangeEngine, prefersEngine: Bool, admission: ConnectionAdmission,
+        _ prepared: PreparedRequest, engine: ExchangeEngine, admission: ConnectionAdmission,
         flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil
     ) {
         self.prepared = prepared
@@ -45,8 +43,7 @@ actor ExchangeActor: EngineActor {
         hasObserver = prepared.history?.observer != nil
         self.readers = readers
         self.flow = flow
-        first = engine
-        self.prefersEngine = prefersEngine
+        self.engine = engine
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
         state = ExchangeState(prepared.facts)
@@ -57,7 +54,7 @@ actor ExchangeActor: EngineActor {
     /// Starts the exchange, and resumes `reply` with the response and its complete body.
     func begin(collecting reply: Reply<CollectedResponse>) {
         if let result = waiters.result {
-            first.list.remove(self)
+            engine.list.remove(self)
             return reply.resume(with: result)
         }
         guard waiters.collected == nil else { return reply.resume(with: .failure(TrellisError.secondReader)) }
@@ -68,7 +65,7 @@ actor ExchangeActor: EngineActor {
     /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         if let failure, state.isEnded {
-            first.list.remove(self)
+            engine.list.remove(self)
             return reply.resume(with: .failure(failure))
         }
         waiters.inbox = inbox
@@ -212,7 +209,7 @@ actor ExchangeActor: EngineActor {
         deadlines.lastMove = executor.now
         if flow != nil { joinGates() }
         let isFirst = state.expectation != .dropped
-        work.task = home.transport.start(
+        work.task = engine.transport.start(
             isFirst ? prepared : prepared.withoutExpectation, events: isFirst ? self : LaterAttempt(self))
         if flow != nil { pauseForBandwidth() }
         if state.expectation != .awaited, !waitsForTrust { startPump() }
@@ -260,7 +257,7 @@ actor ExchangeActor: EngineActor {
             work.timer = nil
         }
         marks.end()
-        if waiters.collected == nil, waiters.head == nil { first.list.remove(self) }
+        if waiters.collected == nil, waiters.head == nil { engine.list.remove(self) }
         recordEnd()
         deliver(outcome())
     }
@@ -331,11 +328,11 @@ extension ExchangeActor: @preconcurrency DeferredDelivery {
             waiters.head = nil
             waiters.headResult = nil
             reply.resume(with: result)
-            if state.isEnded { first.list.remove(self) }
+            if state.isEnded { engine.list.remove(self) }
         }
         guard let result = waiters.result, let reply = waiters.collected else { return }
         waiters.collected = nil
-        first.list.remove(self)
+        engine.list.remove(self)
         reply.resume(with: result)
     }
 }

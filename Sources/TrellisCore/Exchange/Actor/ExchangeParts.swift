@@ -6,9 +6,7 @@ import HTTPTypes
 /// The connection slot of an exchange.
 struct ExchangeSlot {
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
-    var originIndex: ConnectionAdmission.OriginIndex?
-    /// The engine of the slot; `nil` before the exchange has one.
-    var engine: ExchangeEngine?
+    var originIndex: ConnectionAdmission.Scheduler.OriginIndex?
 }
 
 /// The work in progress for an exchange.

@@ -6,7 +6,7 @@
 ///
 /// A request over HTTP/1 uses a connection alone. Over HTTP/2 and HTTP/3, up to 100 requests share one if the running libcurl multiplexes
 /// reliably (8.4 and later). Requests beyond the limits wait in the session's queue: within an origin they are ordered by
-/// ``Request/priority`` and then by arrival, and origins take turns.
+/// ``Request/priority`` and then by arrival (on each engine, if the origin has several), and origins take turns.
 public struct ConnectionLimits: Sendable, Hashable {
     /// The maximum number of connections in total. The default is 256; a value less than 1 is taken as 1. Connections that a server's
     /// limit on streams makes necessary beyond one for each 100 requests have a limit of the same number of their own.

@@ -135,8 +135,7 @@ final class BandwidthGate: Sendable {
             if exchange.executor.isCurrent {
                 exchange.onEngineThread.bandwidthIsGranted(by: self)
             } else {
-                // The exchange has begun to transfer, and no longer moves.
-                exchange.submitDirectly { [self] in $0.bandwidthIsGranted(by: self) }
+                exchange.submit { [self] in $0.bandwidthIsGranted(by: self) }
             }
         }
         // Releases the timer if no transfer waits, because gate and timer retain each other.

@@ -36,10 +36,10 @@ final class BodyPump: Sendable {
                     try await send(source, to: target)
                 }
                 let trailers = try await source.trailers?()
-                target.request?.submitDirectly { $0.finishSending(trailers: trailers, from: self) }
+                target.request?.submit { $0.finishSending(trailers: trailers, from: self) }
             } catch {
                 let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
-                target.request?.submitDirectly { $0.bodyFailed(failure, from: self) }
+                target.request?.submit { $0.bodyFailed(failure, from: self) }
             }
         }
         state.withLock { $0.task = task }
@@ -56,7 +56,7 @@ final class BodyPump: Sendable {
             if let length = source.length, total > length {
                 throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
             }
-            target.request?.submitDirectly { $0.send(chunk, from: self) }
+            target.request?.submit { $0.send(chunk, from: self) }
         }
         let total = sent.withLock { $0 }
         if let length = source.length, total != length {
@@ -70,7 +70,7 @@ final class BodyPump: Sendable {
         defer { withExtendedLifetime(file) {} }
         try await awaitRoom()
         state.withLock { ($0.hasRoom, $0.handsOver) = (false, true) }
-        target.request?.submitDirectly { $0.send(file, from: self) }
+        target.request?.submit { $0.send(file, from: self) }
         try await awaitRoom()
     }
 

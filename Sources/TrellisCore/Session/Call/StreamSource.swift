@@ -31,15 +31,15 @@ package final class StreamSource: ChunkSource {
     package func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
-        exchange.submitDirectly { $0.cancel(error) }
+        exchange.submit { $0.cancel(error) }
     }
 
     /// Measures the rest of the body in bytes on the wire.
     package func measure(with meter: ProgressBroadcaster) {
-        exchange.submitDirectly { $0.measureDownload(with: meter) }
+        exchange.submit { $0.measureDownload(with: meter) }
     }
 
     package func hold(_ isHeld: Bool) {
-        exchange.submitDirectly { if isHeld { $0.suspend() } else { $0.resume() } }
+        exchange.submit { if isHeld { $0.suspend() } else { $0.resume() } }
     }
 }

@@ -112,6 +112,11 @@ package final class SessionEngines: Sendable {
         scaling.close()
     }
 
+    /// The engine on whose thread the caller runs, if any.
+    private var ownEngine: SessionEngine? {
+        first.executor.isCurrent ? first : all.first { $0.executor.isCurrent }
+    }
+
     private func grow(to count: Int) {
         list.withLock { list in
             while list.count < count, !isClosed.load(ordering: .acquiring) {
@@ -123,17 +128,21 @@ package final class SessionEngines: Sendable {
         }
     }
 
-    /// Returns the engine on which a request to an origin begins: the calling task's, if the task prefers an executor of the session,
-    /// and otherwise the one with an idle connection or with least to do.
+    /// Returns the engine on which a request to an origin begins: the calling task's, if the task prefers an executor of the session and
+    /// the limits of the origin leave room for connections there, and otherwise the one with an idle connection or with least to do.
     ///
     /// - Parameter origin: The queue of the request; `nil` if it is not known yet.
     func engine(for origin: @autoclosure () -> String?) -> SessionEngine {
         guard maximum > 1 else { return first }
+        let isSpread = isSpread.load(ordering: .acquiring)
         if CallingThread.isEngine {
-            if first.executor.isCurrent { return first }
-            if isSpread.load(ordering: .acquiring), let own = all.first(where: { $0.executor.isCurrent }) { return own }
+            if !isSpread, first.executor.isCurrent { return first }
+            if isSpread, let own = ownEngine {
+                let mayUseAll = maximum <= admission.enginesPerOrigin
+                return mayUseAll ? own : engine(admission.engine(for: origin(), preferred: own.site.index))
+            }
         }
-        if !isSpread.load(ordering: .acquiring), !first.executor.isStuck { return first }
+        if !isSpread, !first.executor.isStuck { return first }
         let chosen = engine(admission.engine(for: origin()))
         let count = all.count
         guard count < maximum, chosen.executor.isStuck else { return chosen }

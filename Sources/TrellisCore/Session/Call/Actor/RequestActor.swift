@@ -2,7 +2,7 @@ import CurlEngine
 import Synchronization
 
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
-/// lives on an engine thread. Its exchanges are created on the same engine.
+/// lives on an engine thread, and so do its exchanges.
 ///
 /// A verb runs the call in a task that it waits for (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
@@ -12,10 +12,8 @@ actor RequestActor: EngineActor {
     nonisolated let executorReference: ExecutorReference
     nonisolated let call: Call
     nonisolated let session: Session
-    /// The engine of the call, on which its exchanges are created. An exchange can move to another engine when it gets a connection.
+    /// The engine of the call and of its exchanges.
     nonisolated let engine: SessionEngine
-    /// Whether the task that made the call prefers the executor of the engine.
-    nonisolated let prefersEngine: Bool
     /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
     /// The number of application steps that ran before this actor's pipeline begins.
@@ -59,13 +57,9 @@ actor RequestActor: EngineActor {
         self.earlier = earlier
         self.isInFlight = isInFlight || call.beganWithoutActor
         self.engine = engine
-        prefersEngine = engine.executor.isCurrent
         executor = engine.executor
         executorReference = engine.site.executorReference
     }
-
-    /// The end of the call with an error, while exchanges on other engines end; `nil` at all other times.
-    var ending: Ending?
 
     /// A reader that waits for the response.
     private struct Waiter {
@@ -143,7 +137,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Calls on the engine thread
 
-    var currentState: RequestState { ending.map { $0.event == .cancel ? .cancelled : .finished } ?? state }
+    var currentState: RequestState { state }
 
     /// Adds a waiting reader, and starts the call for the first one. Resumes the reader at once if the call has ended.
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
@@ -237,11 +231,7 @@ actor RequestActor: EngineActor {
 
     /// Passes the result of a call that the actor has ended to its caller.
     func report(to reply: Reply<StepResponse>) {
-        if ending == nil {
-            reply.resume(with: result ?? .failure(CancellationError()))
-        } else {
-            ending?.replies.append(reply)
-        }
+        reply.resume(with: result ?? .failure(CancellationError()))
     }
 
     /// The exchanges that have not ended; the last begun comes last.
@@ -255,7 +245,7 @@ actor RequestActor: EngineActor {
     func enlist(_ exchange: ExchangeActor) -> Bool {
         // The session cancels all calls, and this one is among the next.
         if let error = call.cancellation { cancel(error) }
-        guard !state.isFinished, ending == nil else { return false }
+        guard !state.isFinished else { return false }
         if let last = self.exchange, last !== exchange, !last.isEnded {
             others.removeAll { $0.isEnded }
             others.append(last)
@@ -267,8 +257,6 @@ actor RequestActor: EngineActor {
     }
 
     func handle(_ event: RequestState.Event) {
-        // The state of a call that ends changes only to its final one.
-        if ending != nil { return }
         switch state.handle(event) {
         case .nothing: break
         case .pauseExchanges:
@@ -313,7 +301,7 @@ extension RequestActor {
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                exchange.first.list.add(exchange)
+                exchange.engine.list.add(exchange)
                 submit { $0.send(exchange, collecting: reply) }
             }
         } onCancel: {
@@ -325,7 +313,7 @@ extension RequestActor {
     nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                exchange.first.list.add(exchange)
+                exchange.engine.list.add(exchange)
                 submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
@@ -335,7 +323,7 @@ extension RequestActor {
 
     func send(_ exchange: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
         guard enlist(exchange) else {
-            exchange.first.list.remove(exchange)
+            exchange.engine.list.remove(exchange)
             return reply.resume(with: .failure(CancellationError()))
         }
         exchange.onEngineThread.begin(collecting: reply)
@@ -343,7 +331,7 @@ extension RequestActor {
 
     func send(_ exchange: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         guard enlist(exchange) else {
-            exchange.first.list.remove(exchange)
+            exchange.engine.list.remove(exchange)
             return reply.resume(with: .failure(CancellationError()))
         }
         exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox)

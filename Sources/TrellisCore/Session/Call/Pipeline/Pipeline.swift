@@ -701,7 +701,7 @@ package final class Pipeline: Sendable {
             let source = token.source as? StreamSource
         else { return }
         let last = StreamObservation(observation)
-        source.exchange.submitDirectly { exchange in
+        source.exchange.submit { exchange in
             exchange.whenEnded { last.observation.endBody(with: $0) }
         }
     }
@@ -775,7 +775,7 @@ package final class Pipeline: Sendable {
     @inline(never)
     private func streamed(_ exchange: ExchangeActor) async throws -> StepResponse {
         let inbox = BodyInbox {
-            exchange.submitDirectly { $0.readerHasDrained() }
+            exchange.submit { $0.readerHasDrained() }
         } whenAbandoned: {
             exchange.cancelWithTask()
         }

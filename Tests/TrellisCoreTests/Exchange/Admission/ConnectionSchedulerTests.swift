@@ -3,8 +3,8 @@ import Testing
 @testable import TrellisCore
 
 /// The order in which requests get connection slots.
-struct AdmissionQueueTests {
-    typealias Queue = NamedQueue<String>
+struct ConnectionSchedulerTests {
+    typealias Queue = NamedScheduler<String>
 
     static func queue(total: Int = 100, perOrigin: Int = 100) -> Queue {
         var limits = ConnectionLimits()
@@ -86,10 +86,10 @@ struct AdmissionQueueTests {
     }
 
     @Test func oneOriginIsNextIfTheTotalIsTheLimit() {
-        var queue = AdmissionQueue<String>(limits: ConnectionLimits(total: 1))
+        var queue = ConnectionScheduler<String>(limits: ConnectionLimits(total: 1))
         let places = ["a", "b", "c"].map { queue.enter($0, origin: $0).originIndex }
         #expect(places.map { queue.isNext($0) } == [false, true, false])
-        #expect(queue.release("a", at: places[0], isShared: false) == ["b"])
+        #expect(queue.release("a", at: places[0], isShared: false).map(\.id) == ["b"])
         #expect(places.map { queue.isNext($0) } == [false, false, true])
     }
 
@@ -100,30 +100,27 @@ struct AdmissionQueueTests {
     }
 
     @Test func aPlaceIsFreedOnce() {
-        var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 1_000))
+        var queue = ConnectionScheduler<Int>(limits: ConnectionLimits(total: 1_000))
         let first = (0..<300).map { queue.enter($0, origin: "\($0)").originIndex }
         for number in 0..<20 { _ = queue.release(number, at: first[number], isShared: false) }
-        for place in first { queue.forgetIfUnused(place) }
+        for place in first { queue.forgetIfUnused(place.value) }
         let places = (300..<340).map { queue.enter($0, origin: "\($0)").originIndex }
         #expect(Set(places).count == 40)
     }
 
     /// Two requests that could share a connection use two if they are on two engines.
     @Test func theTotalLimitCountsSharedConnectionsOnEachEngine() {
-        var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 2))
-        let engines = EngineLoads(requests: [0, 0], activeCount: 2) { _ in false }
-        let place = queue.enter(1, origin: "a", mayShare: true).originIndex
-        _ = queue[spreadAt: place].take(home: 0, streams: 1, limit: 2, mobility: .none, engines: engines)
-        _ = queue.probed(1, at: place, isShared: true)
-        #expect(queue.enter(2, origin: "a", mayShare: true).isAdmitted)
-        _ = queue[spreadAt: place].take(home: 1, streams: 100, limit: 2, mobility: .none, engines: engines)
-        #expect(queue.connectionCount(at: place) == 2)
-        #expect(!queue.enter(3, origin: "b").isAdmitted)
+        var scheduler = ConnectionScheduler<Int>(limits: ConnectionLimits(total: 2))
+        for _ in 0..<2 { _ = scheduler.addEngine { _ in 0 } }
+        let place = scheduler.enter(1, on: 0, origin: "a", mayShare: true).originIndex
+        #expect(scheduler.probed(1, at: place, isShared: true).isEmpty)
+        #expect(scheduler.enter(2, on: 1, origin: "a", mayShare: true).isAdmitted)
+        #expect(scheduler.connectionCount(at: place) == 2)
+        #expect(!scheduler.enter(3, on: 0, origin: "b").isAdmitted)
         // Streams of both connections are free.
-        #expect(queue.enter(4, origin: "a", mayShare: true).isAdmitted)
-        _ = queue[spreadAt: place].take(home: 1, streams: 100, limit: 2, mobility: .none, engines: engines)
-        queue[spreadAt: place].release(on: 0)
-        #expect(queue.release(1, at: place, isShared: true) == [3])
+        #expect(scheduler.enter(4, on: 1, origin: "a", mayShare: true).isAdmitted)
+        let closing = ConnectionScheduler<Int>.Closing(engine: 0, origin: "a")
+        #expect(scheduler.release(1, at: place, on: 0, isShared: true) == [.init(id: 3, closing: closing)])
     }
 
     // MARK: Order

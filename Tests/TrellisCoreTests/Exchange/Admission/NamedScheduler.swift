@@ -1,12 +1,12 @@
 @testable import TrellisCore
 
-/// The admission queue with origins by name, as its tests use them.
-struct NamedQueue<ID: Hashable> {
-    private var queue: AdmissionQueue<ID>
-    private var places: [String: AdmissionQueue<ID>.OriginIndex] = [:]
+/// The scheduler of one engine with origins by name, as its tests use them.
+struct NamedScheduler<ID: Hashable> {
+    private var queue: ConnectionScheduler<ID>
+    private var places: [String: ConnectionScheduler<ID>.OriginIndex] = [:]
     private var probing: Set<ID> = []
 
-    init(limits: ConnectionLimits) { queue = AdmissionQueue(limits: limits) }
+    init(limits: ConnectionLimits) { queue = ConnectionScheduler(limits: limits) }
 
     var waitingCount: Int { queue.waitingCount }
 
@@ -30,10 +30,10 @@ struct NamedQueue<ID: Hashable> {
     }
 
     mutating func probed(_ id: ID, origin: String, isShared: Bool) -> [ID] {
-        places[origin].map { queue.probed(id, at: $0, isShared: isShared) } ?? []
+        places[origin].map { queue.probed(id, at: $0, isShared: isShared).map(\.id) } ?? []
     }
 
     mutating func release(_ id: ID, origin: String, isShared: Bool?) -> [ID] {
-        places[origin].map { queue.release(id, at: $0, isShared: isShared) } ?? []
+        places[origin].map { queue.release(id, at: $0, isShared: isShared).map(\.id) } ?? []
     }
 }

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import TrellisCore
 
 /// Random requests that enter and leave the queue, checked against its invariants.
-struct AdmissionQueueModelTests {
+struct SchedulerModelTests {
     @Test(arguments: 0..<40)
     func noLimitIsPassedNobodyIsForgottenAndNobodyIsServedTwice(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -14,7 +14,7 @@ struct AdmissionQueueModelTests {
         limits.perOrigin = Int.random(in: 1...3, using: &random)
         if seed % 2 == 1 { limits.requestsPerOrigin = Int.random(in: 1...3, using: &random) }
         let perOrigin = min(limits.perOrigin, limits.requestsPerOrigin ?? .max)
-        var queue = NamedQueue<Int>(limits: limits)
+        var queue = NamedScheduler<Int>(limits: limits)
         var active: [(id: Int, origin: String)] = []
         var waiting: [(id: Int, origin: String)] = []
         var nextID = 0
@@ -67,7 +67,7 @@ struct AdmissionQueueModelTests {
         limits.perOrigin = Int.random(in: 1...3, using: &random)
         if seed % 2 == 1 { limits.requestsPerOrigin = Int.random(in: 1...120, using: &random) }
         let origins = (0..<Int.random(in: 1...20, using: &random)).map { "\($0)" }
-        var (queue, plain) = (NamedQueue<Int>(limits: limits), PlainAdmission(limits: limits))
+        var (queue, plain) = (NamedScheduler<Int>(limits: limits), PlainAdmission(limits: limits))
         var active: [(id: Int, origin: String)] = []
         var waiting: [(id: Int, origin: String)] = []
 

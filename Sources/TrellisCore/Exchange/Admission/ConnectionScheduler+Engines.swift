@@ -1,0 +1,216 @@
+import CurlEngine
+
+/// The engines of the scheduler: where a request begins, and the connections of each engine.
+///
+/// A connection belongs to its engine for as long as it is open, and a request to its engine for as long as it lasts. An origin has one
+/// engine or several, which follow the engine of its first request. It has several only if the limits leave each of them
+/// ``connectionsPerEngine`` connections, and its requests do not share connections. So engines seldom close each other's connections.
+extension ConnectionScheduler {
+    /// The number of connections that the limits leave to each engine of an origin with several engines.
+    static var connectionsPerEngine: Int { 8 }
+
+    /// The work of an engine.
+    struct Engine {
+        /// The number of requests that have a slot.
+        var requests = 0
+        /// The number of requests that were told to begin on the engine since the release with a number, and may not have entered yet.
+        private var expected = (count: 0, since: UInt64(0))
+
+        /// Counts a request that is told to begin on the engine.
+        mutating func expect(since release: UInt64) {
+            expected = (expected.since == release ? expected.count + 1 : 1, release)
+        }
+
+        /// Returns the number of requests that are about to begin on the engine.
+        func expected(since release: UInt64) -> Int { expected.since == release ? expected.count : 0 }
+
+        /// Returns the number of requests that the engine has, or is about to have.
+        func load(since release: UInt64) -> Int { requests + expected(since: release) }
+    }
+
+    /// The thread of an engine, as far as the choice of an engine depends on it.
+    struct Condition {
+        /// Returns whether an engine takes no work at present.
+        let isStuck: (Int) -> Bool
+        /// Returns whether the thread of an engine is busy most of its time. A few large responses can occupy a thread that would serve
+        /// thousands of small ones, and so the numbers of requests alone do not show the work.
+        let isBusy: (Int) -> Bool
+    }
+
+    /// The engines on which requests to an origin may begin, from the engine of its first request.
+    private struct Candidates {
+        let home: Int
+        let count: Int
+        /// The number of engines, after which the first one follows.
+        let total: Int
+
+        subscript(_ position: Int) -> Int { (home + position) % total }
+    }
+
+    /// Adds an engine. Returns whether the first engine must close its idle connections, which were not counted before there was a second
+    /// one.
+    ///
+    /// - Parameter engineOf: Returns the engine of a request.
+    mutating func addEngine(_ engineOf: @escaping @Sendable (ID) -> Int) -> Bool {
+        engines.append(Engine())
+        guard engines.count == 2 else { return false }
+        self.engineOf = engineOf
+        for index in indices.values where !origins[index].isUnused {
+            origins[index].adopt()
+            engines[0].requests += origins[index].active
+            open += origins[index].openCount
+        }
+        return true
+    }
+
+    /// The number of engines on which an origin may have connections if its requests do not share them.
+    var enginesPerOrigin: Int { max(min(limits.perOrigin, limits.total) / Self.connectionsPerEngine, 1) }
+
+    // MARK: The choice of an engine
+
+    /// Returns the engine on which a request begins: one with an idle connection to its origin, or else the one with least to do.
+    ///
+    /// - Parameters:
+    ///   - origin: The origin; `nil` if it is not known yet.
+    ///   - preferred: The engine that the task of the request prefers, if any.
+    mutating func engine(for origin: String?, preferred: Int? = nil, _ condition: Condition) -> Int {
+        guard let origin, let index = indices[origin], !origins[index].isUnused else {
+            return engine(ofUnused: origin, preferred: preferred, condition)
+        }
+        let home = origins[index].home
+        if let preferred, mayUse(preferred, home: home) { return preferred }
+        guard !origins[index].mayBeMultiplexed else {
+            return condition.isStuck(home) ? lighter(than: home, among: active, condition) : home
+        }
+        if home >= activeCount { origins[index].home = home % activeCount }
+        let engine = engine(ofExclusive: index, condition)
+        engines[engine].expect(since: releaseCount)
+        return engine
+    }
+
+    /// Returns whether the limits let an origin have connections on an engine.
+    private func mayUse(_ engine: Int, home: Int) -> Bool {
+        (engine - home + engines.count) % engines.count < enginesPerOrigin
+    }
+
+    private mutating func engine(ofUnused origin: String?, preferred: Int?, _ condition: Condition) -> Int {
+        if let origin, let last = lastBegun, last.origin == origin, last.engine < activeCount || preferred != nil,
+            !condition.isStuck(last.engine)
+        {
+            if let preferred, mayUse(preferred, home: last.engine) { return preferred }
+            return last.engine
+        }
+        let engine = preferred ?? lighter(than: 0, among: active, condition)
+        if let origin { lastBegun = (origin, engine) }
+        return engine
+    }
+
+    /// All engines that get requests without a connection.
+    private var active: Candidates { Candidates(home: 0, count: activeCount, total: activeCount) }
+
+    private func engine(ofExclusive index: Int, _ condition: Condition) -> Int {
+        let candidates = Candidates(
+            home: origins[index].home, count: min(enginesPerOrigin, activeCount), total: activeCount)
+        if let engine = least(among: candidates, condition, where: { origins[index].hasRoom(on: $0) }) {
+            let lighter = lighter(than: engine, among: candidates, condition)
+            let isFull = open >= limits.total || origins[index].openCount >= limits.perOrigin
+            return !isFull || origins[index].isUneven(engine, lighter) ? lighter : engine
+        }
+        let waiting = isFull(index) ? engine(ofWaiting: index, candidates) : nil
+        return lighter(than: waiting ?? candidates.home, among: candidates, condition)
+    }
+
+    /// Returns the engine where the fewest requests wait for each connection, so that seldom a connection becomes idle where none waits;
+    /// `nil` if no engine has a connection.
+    private func engine(ofWaiting index: Int, _ candidates: Candidates) -> Int? {
+        var best: (engine: Int, waiting: Int, open: Int)?
+        for position in 0..<candidates.count {
+            let engine = candidates[position]
+            let open = origins[index].openCount(on: engine)
+            let waiting = origins[index].waitingCount(on: engine) + engines[engine].expected(since: releaseCount) + 1
+            guard open > 0, best.map({ waiting * $0.open < $0.waiting * open }) ?? true else { continue }
+            best = (engine, waiting, open)
+        }
+        return best?.engine
+    }
+
+    /// Returns whether an origin has all connections or requests that it may have, so that a new request waits.
+    private func isFull(_ index: Int) -> Bool {
+        inUse >= limits.total || origins[index].connections >= limits.perOrigin
+            || origins[index].active >= limits.requestsPerOrigin ?? .max
+    }
+
+    /// Returns the engine with least to do, if that is much less than another one has to do, or the other one is stuck; otherwise the other
+    /// one.
+    private func lighter(than engine: Int, among candidates: Candidates, _ condition: Condition) -> Int {
+        guard let least = least(among: candidates, condition, where: { $0 != engine }) else { return engine }
+        if condition.isStuck(engine) { return least }
+        let (work, other) = (load(of: engine), load(of: least))
+        let isLess = work > other && condition.isBusy(engine) && !condition.isBusy(least)
+        return isLess || work > other + max(8, other / 4) ? least : engine
+    }
+
+    /// Returns the engine with least to do among those that are not stuck and meet a condition; `nil` if none does.
+    private func least(among candidates: Candidates, _ condition: Condition, where isMet: (Int) -> Bool) -> Int? {
+        var best: Int?
+        for position in 0..<candidates.count {
+            let engine = candidates[position]
+            guard isMet(engine), best.map({ load(of: engine) < load(of: $0) }) ?? true, !condition.isStuck(engine)
+            else { continue }
+            best = engine
+        }
+        return best
+    }
+
+    private func load(of engine: Int) -> Int { engines[engine].load(since: releaseCount) }
+
+    // MARK: The connections of the engines
+
+    /// Records the engine of a request that enters. Without another request and a connection, the origin begins there.
+    mutating func settle(_ index: Int, on engine: Int, mayShare: Bool) {
+        if origins[index].isUnused { origins[index].home = engine }
+        origins[index].mayShare = mayShare
+    }
+
+    /// Counts a request that gets a slot on its engine. Returns the idle connection that is closed for it, if any: one of its origin, or at
+    /// the limit in total the one that was used least recently.
+    mutating func begin(_ index: Int, on engine: Int) -> Closing? {
+        let before = origins[index].connections
+        let opens = origins[index].begin(on: engine)
+        inUse += origins[index].connections - before
+        engines[engine].requests += 1
+        guard opens else { return nil }
+        open += 1
+        let isOriginFull = origins[index].openCount > limits.perOrigin
+        guard isOriginFull || open > limits.total else { return nil }
+        return closeIdle(of: index) ?? (isOriginFull ? nil : leastRecentlyIdle.flatMap { closeIdle(of: $0) })
+    }
+
+    private mutating func closeIdle(of index: Int) -> Closing? {
+        guard let engine = origins[index].closeIdle() else { return nil }
+        open -= 1
+        // The name may also name the protocol.
+        let origin = String(origins[index].name.prefix(beforeBytes: " "))
+        forgetIfUnused(index)
+        return Closing(engine: engine, origin: origin)
+    }
+
+    /// Removes a request from its engine.
+    mutating func end(_ index: Int, on engine: Int) {
+        let before = origins[index].connections
+        origins[index].end(on: engine)
+        inUse += origins[index].connections - before
+        engines[engine].requests -= 1
+    }
+
+    /// Records that an engine has closed its idle connections.
+    mutating func closedAllIdle(on engine: Int) {
+        guard engineOf != nil else { return }
+        for index in indices.values {
+            let before = origins[index].openCount
+            origins[index].closeAllIdle(on: engine)
+            open += origins[index].openCount - before
+            forgetIfUnused(index)
+        }
+    }
+}

@@ -1,0 +1,305 @@
+import CurlEngine
+
+/// The scheduler of a session's requests, as a value: which request gets a connection next, on which engine a request begins, and which
+/// idle connection is closed for another one at a limit.
+///
+/// Within an origin, requests are ordered by priority and then by arrival; origins take turns. A waiting origin keeps its turn while its
+/// own limit leaves no room. Of the origins with room, the one with the earliest turn is next, and then gets a new turn after all others.
+/// Only origins with room are in a heap: an event costs O(log n) in the number of waiting origins, and O(1) if none waits.
+///
+/// A request stays on its engine. With several engines, the scheduler counts the connections of each, in use or idle, so that the limits
+/// hold for all engines together. With one engine, the engine's own pool closes idle connections at the limit, and only those in use count.
+struct ConnectionScheduler<ID: Hashable> {
+    /// The number of streams that share a connection if requests are multiplexed.
+    static var streamsPerConnection: Int { 100 }
+    /// The number of unused origins that are kept in memory, because programs return to the same origins.
+    private static var rememberedOrigins: Int { 256 }
+
+    /// The index of an origin, found by name once, when a request enters. Valid while a request of the origin waits or has a slot.
+    struct OriginIndex: Hashable {
+        let value: Int
+    }
+
+    /// An idle connection that its engine closes before a request may open another one.
+    struct Closing: Hashable {
+        let engine: Int
+        let origin: String
+    }
+
+    /// The result of entering the queue.
+    struct Entry: Hashable {
+        let originIndex: OriginIndex
+        /// Whether the request got a slot at once.
+        let isAdmitted: Bool
+        /// Whether the request must report its connection through ``probed(_:at:isShared:)``: it is the first one to its origin,
+        /// or its connection may show that the origin's connections can be shared after all.
+        var isProbing = false
+        /// The connection that is closed for the request, if any.
+        var closing: Closing?
+    }
+
+    /// A slot for a request that has waited.
+    struct Grant: Hashable {
+        let id: ID
+        /// The connection that is closed for the request, if any.
+        let closing: Closing?
+    }
+
+    let limits: ConnectionLimits
+    var origins: [Origin] = []
+    var indices: [String: Int] = [:]
+    private var freeIndices: [Int] = []
+    /// The number of connections that the active requests use.
+    var inUse = 0
+    private var lastTurn: UInt64 = 0
+    /// The origins that have waiting requests and room for a stream, ordered by their turns.
+    private var wantingStreams = KeyedHeap<Int, UInt64>()
+    /// The origins that have waiting requests, and may have another connection within the limit per origin, ordered by their turns.
+    private var wantingConnections = KeyedHeap<Int, UInt64>()
+
+    /// Returns the engine of a request; `nil` if the session has one engine, whose connections are not counted one by one.
+    var engineOf: (@Sendable (ID) -> Int)?
+    /// The engines of the session.
+    var engines: [Engine] = []
+    /// The number of engines that get requests without a connection. Engines beyond it serve only their own tasks.
+    var activeCount = 1
+    /// The last engine that was chosen for an origin without requests and connections: the requests of a burst begin there before the first
+    /// of them enters.
+    var lastBegun: (origin: String, engine: Int)?
+    /// The number of connections in use or idle, if the session has several engines.
+    var open = 0
+    /// The origins that may have an idle connection, ordered by the last release of a slot, if the session has several engines.
+    private var idle = KeyedHeap<Int, UInt64>()
+    /// The number of releases so far, of all origins.
+    private(set) var releaseCount: UInt64 = 0
+
+    init(limits: ConnectionLimits) { self.limits = limits.usable }
+
+    /// The number of waiting requests.
+    private(set) var waitingCount = 0
+
+    /// The number of comparisons made to find the next origin. Tests use it to check the cost of an event.
+    var comparisons: Int { wantingStreams.comparisons + wantingConnections.comparisons + idle.comparisons }
+
+    /// Returns the number of requests of an origin that have a slot.
+    func activeCount(at originIndex: OriginIndex) -> Int { origins[originIndex.value].active }
+
+    /// Returns the number of connections to an origin that are in use.
+    func connectionCount(at originIndex: OriginIndex) -> Int { origins[originIndex.value].connections }
+
+    /// Returns the number of requests of the same origin and engine that are ahead of a waiting request.
+    func countAhead(of id: ID, at originIndex: OriginIndex) -> Int {
+        origins[originIndex.value].countAhead(of: id) ?? 0
+    }
+
+    /// Returns whether an origin with waiting requests gets the next connection that ends its work, if the total is the limit.
+    func isNext(_ originIndex: OriginIndex) -> Bool { wantingConnections.first?.member == originIndex.value }
+
+    /// Returns the request that is making the first connection to an origin, while all other requests to that origin wait; `nil` if none
+    /// is.
+    func prober(at originIndex: OriginIndex) -> ID? {
+        guard origins.indices.contains(originIndex.value), case .probed(let id) = origins[originIndex.value].sharing
+        else {
+            return nil
+        }
+        return id
+    }
+
+    // MARK: Entering and leaving
+
+    /// Requests a slot.
+    ///
+    /// - Parameters:
+    ///   - engine: The engine of the request.
+    ///   - mayShare: Whether the request can share a connection with others. If the origin has no connection yet, one request
+    ///     connects first, so that a burst does not open a connection for each request.
+    ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
+    mutating func enter(
+        _ id: ID, on engine: Int = 0, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal,
+        hint: Int = -1
+    ) -> Entry {
+        let index = origins.indices.contains(hint) && origins[hint].isNamed(origin) ? hint : index(of: origin)
+        let engine = engineOf == nil ? 0 : engine
+        if engineOf != nil { settle(index, on: engine, mayShare: mayShare) }
+        if !origins[index].hasWaiting(), hasRoom(index, on: engine) {
+            let isExclusive = origins[index].sharing == .exclusive
+            let isFirst = mayShare && !isExclusive && origins[index].active == 0
+            if isFirst { origins[index].sharing = .probed(by: id) }
+            return Entry(
+                originIndex: OriginIndex(value: index), isAdmitted: true, isProbing: isFirst || isExclusive,
+                closing: admit(index, on: engine))
+        }
+        if !origins[index].hasWaiting() { takeTurn(index) }
+        if origins[index].wait(id, priority, on: engine) { waitingCount += 1 }
+        stand(index)
+        return Entry(originIndex: OriginIndex(value: index), isAdmitted: false)
+    }
+
+    /// Removes a waiting request; does nothing if the request does not wait.
+    mutating func leave(_ id: ID, at originIndex: OriginIndex) {
+        let index = originIndex.value
+        guard origins[index].leave(id, on: engineOf?(id) ?? 0) else { return }
+        waitingCount -= 1
+        guard !origins[index].hasWaiting() else { return }
+        stand(index)
+        forgetIfUnused(index)
+    }
+
+    /// Reports that a request is connected. Returns the slots that are granted as a result.
+    ///
+    /// The first request to an origin finds out whether connections can be shared. If it fails, any later one that is connected does: until
+    /// then, connections count as exclusive.
+    mutating func probed(_ id: ID, at originIndex: OriginIndex, isShared: Bool) -> [Grant] {
+        let index = originIndex.value
+        switch origins[index].sharing {
+        case .probed(by: id): setSharing(index, isShared ? .shared : .exclusive)
+        case .unknown where isShared, .exclusive where isShared: setSharing(index, .shared)
+        default: return []
+        }
+        return admitWaiting(after: index)
+    }
+
+    /// Releases a slot. Returns the slots that are granted as a result.
+    ///
+    /// - Parameters:
+    ///   - engine: The engine of the request, whose connection becomes idle.
+    ///   - isShared: Whether several requests can share the connection; `nil` if that did not become known.
+    mutating func release(_ id: ID, at originIndex: OriginIndex, on engine: Int = 0, isShared: Bool?) -> [Grant] {
+        let index = originIndex.value
+        if let isShared {
+            setSharing(index, isShared ? .shared : .exclusive)
+        } else if origins[index].sharing == .probed(by: id) {
+            // The waiting requests connect all at once, and each one finds out for itself whether its connection can be shared.
+            origins[index].sharing = origins[index].hasWaiting() ? .exclusive : .unknown
+        }
+        if engineOf == nil {
+            inUse += origins[index].changeActive(by: -1)
+        } else {
+            end(index, on: engine)
+            releaseCount += 1
+            idle.set(index, to: releaseCount)
+        }
+        let granted = admitWaiting(after: index)
+        forgetIfUnused(index)
+        return granted
+    }
+
+    // MARK: Turns
+
+    /// Grants slots to waiting requests after an origin has changed.
+    private mutating func admitWaiting(after changed: Int) -> [Grant] {
+        guard waitingCount > 0 else { return [] }
+        stand(changed)
+        var granted: [Grant] = []
+        while let index = nextOrigin(after: changed), let engine = origins[index].nextEngine,
+            let id = origins[index].next(on: engine)
+        {
+            waitingCount -= 1
+            granted.append(Grant(id: id, closing: admit(index, on: engine)))
+            takeTurn(index)
+            stand(index)
+        }
+        return granted
+    }
+
+    /// Returns the origin with the earliest turn among the origins that have room; `nil` if none has.
+    private mutating func nextOrigin(after changed: Int) -> Int? {
+        let stream = wantingStreams.first
+        guard inUse < limits.total, let connection = wantingConnections.first else { return stream?.member }
+        if let stream, stream.key < connection.key { return stream.member }
+        return mustYield(connection.member, to: changed) ? changed : connection.member
+    }
+
+    /// Returns whether the next origin leaves the idle connection of another one, which waits as well, to that origin: otherwise
+    /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more, or after
+    /// it has waited for four times as many turns as there are connections: its own connections may all be in use for long.
+    private mutating func mustYield(_ next: Int, to changed: Int) -> Bool {
+        guard engineOf != nil, next != changed, open >= limits.total, origins[changed].standing == .connection,
+            lastTurn - origins[next].turn <= 4 * UInt64(limits.total)
+        else { return false }
+        let (own, other) = (origins[next].openCount, origins[changed].openCount)
+        let unused = other - origins[changed].connections
+        // Idle connections of origins without waiting requests are closed first.
+        guard own == origins[next].connections, unused > 0, open - inUse <= unused else { return false }
+        return own > 0 && other < own + 2
+    }
+
+    /// Gives an origin a new turn after all others.
+    private mutating func takeTurn(_ index: Int) {
+        lastTurn += 1
+        origins[index].turn = lastTurn
+    }
+
+    /// Moves an origin to the heap for the room that it has now, ordered by its turn.
+    private mutating func stand(_ index: Int) {
+        let standing = origins[index].hasWaiting() ? room(index, on: origins[index].nextEngine ?? 0) : .none
+        if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
+        if standing != .connection, origins[index].standing == .connection { wantingConnections.remove(index) }
+        origins[index].standing = standing
+        switch standing {
+        case .none: break
+        case .stream: wantingStreams.set(index, to: origins[index].turn)
+        case .connection: wantingConnections.set(index, to: origins[index].turn)
+        }
+    }
+
+    private mutating func room(_ index: Int, on engine: Int) -> Room {
+        origins[index].room(
+            perOrigin: limits.perOrigin, requests: limits.requestsPerOrigin ?? .max,
+            engine: engineOf == nil ? nil : engine)
+    }
+
+    private mutating func hasRoom(_ index: Int, on engine: Int) -> Bool {
+        switch room(index, on: engine) {
+        case .none: false
+        case .stream: true
+        case .connection: inUse < limits.total
+        }
+    }
+
+    private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
+        guard origins[index].differs(from: sharing) else { return }
+        let before = origins[index].openCount
+        inUse += origins[index].setSharing(sharing)
+        open += origins[index].openCount - before
+    }
+
+    /// Counts a request that gets a slot. Returns the idle connection that is closed for it, if any.
+    private mutating func admit(_ index: Int, on engine: Int) -> Closing? {
+        guard engineOf == nil else { return begin(index, on: engine) }
+        inUse += origins[index].changeActive(by: 1)
+        return nil
+    }
+
+    // MARK: Origins
+
+    /// The origin with an idle connection that was used least recently; `nil` if none has an idle connection.
+    var leastRecentlyIdle: Int? {
+        mutating get {
+            while let index = idle.first?.member {
+                if origins[index].openCount > origins[index].connections { return index }
+                idle.remove(index)
+            }
+            return nil
+        }
+    }
+
+    private mutating func index(of name: String) -> Int {
+        if let index = indices[name] { return index }
+        let index = freeIndices.popLast() ?? origins.count
+        if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
+        indices[name] = index
+        return index
+    }
+
+    /// Removes an origin from memory if it has no requests and no connections, and enough other origins are in memory.
+    mutating func forgetIfUnused(_ index: Int) {
+        // A free index has no name, and must not be freed a second time.
+        guard indices.count > Self.rememberedOrigins, origins[index].isUnused, !origins[index].name.isEmpty else {
+            return
+        }
+        indices[origins[index].name] = nil
+        origins[index] = Origin(name: "")
+        freeIndices.append(index)
+    }
+}
