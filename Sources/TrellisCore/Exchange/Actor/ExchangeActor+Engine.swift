@@ -77,7 +77,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     /// Requests a slot.
     func enterQueue() {
-        if slot.originIndex == nil {
+        if originIndex == nil {
             guard state.has(.isRegistered) || register() else { return }
             // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.
             if deadlines.isTotalOver(at: executor.now) { return }
@@ -85,7 +85,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         // An exchange that is about to be cancelled takes no slot.
         if marks.mayNotStart { return }
         let entry = admission.enter(self)
-        slot.originIndex = entry.originIndex
+        originIndex = entry.originIndex
         switch entry.result {
         case .admitted(let isProbing): admit(isProbing: isProbing)
         case .coming(let hasSlot): if !hasSlot { state.note(.hasWaited) }
@@ -115,7 +115,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     /// Passes a slot on to the next exchange that waits.
     private func passOn() {
-        if let originIndex = slot.originIndex { admission.release(self, at: originIndex, isShared: nil) }
+        if let originIndex { admission.release(self, at: originIndex, isShared: nil) }
     }
 
     private func admit(isProbing: Bool) {
@@ -126,7 +126,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     }
 
     func releaseSlot() {
-        guard let originIndex = slot.originIndex else { return }
+        guard let originIndex else { return }
         admission.release(self, at: originIndex, isShared: usedSharedConnection)
     }
 
@@ -140,7 +140,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
     func reportConnection(isShared: Bool) {
         state.forget(.isProbing)
-        if let originIndex = slot.originIndex { admission.didProbe(self, at: originIndex, isShared: isShared) }
+        if let originIndex { admission.didProbe(self, at: originIndex, isShared: isShared) }
     }
 }
 
@@ -204,7 +204,7 @@ extension ExchangeActor: @preconcurrency EngineTimerTarget {
     /// The reason why the exchange waits for a slot or for its connection, for errors, if it is known.
     private var reasonForWaiting: String? {
         switch state.progress {
-        case .queued: slot.originIndex.map { admission.reasonForWaiting(self, at: $0) }
+        case .queued: originIndex.map { admission.reasonForWaiting(self, at: $0) }
         case .connecting: work.task?.reasonForWaiting
         default: nil
         }

@@ -22,7 +22,8 @@ actor ExchangeActor: EngineActor {
     // time.
     var state: ExchangeState
     var turn = ExchangeTurn<@Sendable (isolated ExchangeActor) -> Void>()
-    var slot = ExchangeSlot()
+    /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
+    var originIndex: ConnectionAdmission.Scheduler.OriginIndex?
     var work = ExchangeWork()
     var deadlines: Deadlines
     var received = ReceivedResponse()
@@ -178,7 +179,7 @@ actor ExchangeActor: EngineActor {
 
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) { stopTransport() }
-        if effects.contains(.leaveQueue), let originIndex = slot.originIndex { admission.leave(self, at: originIndex) }
+        if effects.contains(.leaveQueue), let originIndex { admission.leave(self, at: originIndex) }
         if effects.contains(.releaseSlot) { releaseSlot() }
         if effects.contains(.enterQueue) { enterQueue() }
         if effects.contains(.dropAttempt) { dropAttempt(isCancelled: effects.contains(.cancelAttempt)) }

@@ -3,12 +3,6 @@ import HTTPTypes
 
 // What an exchange has besides its state, and cannot be in a value. Every flag is in ``ExchangeState``.
 
-/// The connection slot of an exchange.
-struct ExchangeSlot {
-    /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
-    var originIndex: ConnectionAdmission.Scheduler.OriginIndex?
-}
-
 /// The work in progress for an exchange.
 struct ExchangeWork {
     /// The attempt.
