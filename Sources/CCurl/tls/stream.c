@@ -188,7 +188,8 @@ bool ccurl_tls_has_pending(const struct ccurl_tls_stream *stream) { return ssl.h
 bool ccurl_tls_is_quiet(struct ccurl_tls_stream *stream) {
   char byte;
   if (!ssl.has_pending(stream->session) && ccurl_socket_is_quiet(stream->socket)) return true;
-  return ccurl_tls_receive(stream, &byte, 1) == CCURL_TLS_WAIT;
+  // A part of a record may become bytes that nobody has asked for.
+  return ccurl_tls_receive(stream, &byte, 1) == CCURL_TLS_WAIT && !ssl.has_pending(stream->session);
 }
 
 int ccurl_tls_describe(struct ccurl_tls_stream *stream, char *text, size_t size) {

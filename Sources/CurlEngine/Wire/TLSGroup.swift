@@ -12,7 +12,7 @@ final class TLSGroup {
     private let sessions: TLSSessions
     private let configuration: EngineConfiguration
     let watch: CallWatch
-    private unowned let table: WireTable
+    private weak var table: WireTable?
     private var handles: [EasyHandle] = []
     /// The instant by which libcurl must be called; `nil` if there is no limit.
     private(set) var deadline: EngineInstant?
@@ -86,7 +86,7 @@ final class TLSGroup {
         while let curl = unsafe ccurl_multi_next_finished(multi, &code) {
             guard let context = unsafe ccurl_get_pointer(curl, CURLINFO_PRIVATE) else { continue }
             let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-            if let transfer = easy.transfer { table.handshakeDidEnd(for: transfer, code) }
+            if let transfer = easy.transfer { table?.handshakeDidEnd(for: transfer, code) }
         }
     }
 
@@ -94,12 +94,12 @@ final class TLSGroup {
         deadline = milliseconds < 0 ? nil : MonotonicClock.now().advanced(by: .milliseconds(milliseconds))
     }
 
-    fileprivate func want(_ socket: Int32, _ interest: SocketInterest) { table.handshake(on: socket, wants: interest) }
+    fileprivate func want(_ socket: Int32, _ interest: SocketInterest) { table?.handshake(on: socket, wants: interest) }
 
     /// Runs `body`, which calls libcurl or OpenSSL, as a call that the watchdog checks.
     func inside<Result>(_ body: () -> Result) -> Result {
         watch.begin()
-        defer { if let cut = watch.end() { table.didCut(cut) } }
+        defer { if let cut = watch.end() { table?.didCut(cut) } }
         return body()
     }
 }
