@@ -292,8 +292,8 @@ struct WireTransferTests {
         let outcome = EngineRun.Outcome(whenEnded: { ended.continuation.yield($0.end?.report) })
         outcome.streamed = Data(count: 64 << 20)
         await run.onEngine { run.start(put, outcome) }
-        let isWaiting: @Sendable () -> Bool = { outcome.transfer?.wire.connection?.outgoing.isWaiting == true }
-        while !Task.isCancelled, await !run.onEngine(isWaiting) { await Task.yield() }
+        let isSending: @Sendable () -> Bool = { outcome.transfer?.wire.connection?.interest.contains(.write) == true }
+        while !Task.isCancelled, await !run.onEngine(isSending) { await Task.yield() }
         let before = await run.onEngine { () -> Int64? in
             // The engine thread looks at its sockets again when the response is there, and the server has room.
             let count = outcome.transfer?.wire.connection?.outgoing.sentCount ?? 0
