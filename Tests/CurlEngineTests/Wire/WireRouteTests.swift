@@ -274,16 +274,17 @@ struct WireRouteTests {
 
 /// A socket in the abstract namespace whose queue of connections is full.
 private final class FullSocket: Sendable {
-    let name = "trellis-full-\(UUID().uuidString)"
-    private let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let name: String
+    private let listener: Int32
     private let first: Int32
 
     init() throws {
+        let name = "trellis-full-\(UUID().uuidString)"
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: [0] + name.utf8) }
         let size = socklen_t(MemoryLayout<sa_family_t>.size + 1 + name.utf8.count)
-        let listener = listener
         let isListening = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe bind(listener, $0, size) == 0 && listen(listener, 0) == 0
@@ -291,6 +292,7 @@ private final class FullSocket: Sendable {
         }
         // The queue has room for one connection.
         first = unsafe ccurl_unix_connect(name, true)
+        (self.name, self.listener) = (name, listener)
         try #require(isListening && first >= 0)
     }
 
