@@ -61,8 +61,8 @@ package final class TransferOptions: Sendable {
     /// Whether fields follow the body, which is chunked then (RFC 9112, section 7.1.2). Only over HTTP/1.1, and only if
     /// ``LibcurlFeatures/sendsTrailers``.
     package let hasTrailers: Bool
-    /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). libcurl then only makes a connection, a
-    /// new one, and the engine itself sends the request, which has no body.
+    /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). The engine itself sends the request, which has no
+    /// body, on a new connection, which libcurl only makes if it makes one at all.
     package let switchesProtocols: Bool
     /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
     package let rank: Int
