@@ -83,9 +83,6 @@ extension CurlEngine {
     /// Returns the socket of a transfer that is about to leave its connection; `nil` if the connection is not observed.
     func observedSocket(of transfer: Transfer) -> ObservedSocket? {
         guard transfer.reports.sending != .none else { return nil }
-        if transfer.hasTakenConnection, let handshake = transfer.handshake {
-            return (handshake.socket, handshake.socketGeneration)
-        }
         return transfer.easy.map(socket)
     }
 
@@ -125,8 +122,8 @@ extension CurlEngine {
 
     var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
-    /// Whether transfers are in libcurl, or have connections that the engine has taken from libcurl.
-    var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || connectOnlyTransfers.exist || wire.hasTransfers }
+    /// Whether transfers are in libcurl, or on the engine's own connections.
+    var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || wire.hasTransfers }
 
     /// Sets the timer for the idle connections, which is not set yet.
     func setIdleTimer() {

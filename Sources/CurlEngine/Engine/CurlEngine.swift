@@ -30,8 +30,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     let streams: StreamGate
     /// The sockets on which the engine itself speaks HTTP/1.1.
     let wire: WireTable
-    /// The transfers whose connections libcurl has made and left to the engine.
-    let connectOnlyTransfers = ConnectOnlyTransfers()
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
@@ -139,7 +137,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     private func openMulti() -> Bool {
         if multi == nil {
             multi = MultiHandle(configuration: configuration)
-            multi?.connectOnlyTransfers = connectOnlyTransfers
             executor.engineLoop.attach(self)
         }
         if idleTimer == nil { setIdleTimer() }
@@ -292,9 +289,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         if wire.isReady(ready) { return }
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
-        if connectOnlyTransfers.exist, let transfer = connectOnlyTransfers.transfer(on: ready.descriptor) {
-            return advanceConnectOnly(transfer)
-        }
+        if let transfer = multi.connectOnly[ready.descriptor] { return advanceConnectOnly(transfer) }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         unsafe multi.sockets.noteRead(ready, at: now)
         multi.act(on: ready)
@@ -382,7 +377,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// Ends all work and closes every socket.
     func close() {
-        closeTakenConnections()
         wire.closeAll()
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
@@ -392,7 +386,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         nextCheck = nil
         // Ends the running transfers.
         multi = nil
-        connectOnlyTransfers.removeAll()
     }
 
     // MARK: Idle connections

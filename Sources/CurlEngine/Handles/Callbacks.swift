@@ -115,10 +115,7 @@ enum Callbacks {
     static let closeSocket: ccurl_closesocket_callback = { context, descriptor in
         if let multi = unsafe multi(context) {
             multi.watch.willClose(descriptor)
-            // The connection stays open, and is counted and observed as before.
-            if multi.connectOnlyTransfers?.takes(descriptor) == true { return 0 }
             unsafe multi.sockets.willClose(descriptor)
-            multi.connectOnlyTransfers?.willClose(descriptor)
         }
         return close(descriptor)
     }

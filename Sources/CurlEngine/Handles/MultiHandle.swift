@@ -20,8 +20,8 @@ final class MultiHandle {
     private(set) var deadline: EngineInstant?
     /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
-    /// The engine's transfers whose connections libcurl has only made.
-    var connectOnlyTransfers: ConnectOnlyTransfers?
+    /// The transfers whose connections libcurl has made and left to the engine, by socket.
+    var connectOnly: [Int32: Transfer] = [:]
 
     /// The socket on which the kernel notifies of lost addresses and links; `nil` if connections do not follow the network, or if the
     /// system permits no such socket.
@@ -143,9 +143,7 @@ final class MultiHandle {
     /// Makes libcurl close its oldest idle connection before it opens the next one, in its next call.
     private func replaceIdleConnection() {
         replacesIdleConnection = true
-        // libcurl does not count the sockets that the engine has taken from it.
-        let count = unsafe sockets.openCount - (connectOnlyTransfers?.takenCount ?? 0)
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, max(count, 1))
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, unsafe max(sockets.openCount, 1))
     }
 
     /// Returns the addresses of a transfer's route that are not in libcurl's cache, if any.

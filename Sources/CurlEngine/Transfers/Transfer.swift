@@ -105,11 +105,8 @@ package final class Transfer: @unchecked Sendable {
     /// Whether no byte of the body may be sent now.
     var isHeldBack: Bool { pauses.isSuspended || (pauses.isSendingHeld && !sending.isStopped) }
 
-    /// Whether the engine has taken the connection of the transfer from libcurl.
-    var hasTakenConnection: Bool { handshake?.takenReport != nil }
-
-    /// Whether the transfer is in libcurl, or has a connection that the engine has taken from it.
-    var isUnderWay: Bool { easy != nil || hasTakenConnection || wire.isUnderWay }
+    /// Whether the transfer is in libcurl, or on the way without it.
+    var isUnderWay: Bool { easy != nil || wire.isUnderWay }
 
     /// Whether the response was received over HTTP/1.
     var isHTTP1: Bool { unsafe isOnWire || parser.isHTTP1 }
@@ -153,7 +150,7 @@ package final class Transfer: @unchecked Sendable {
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {
         if isOnWire { return TransferReport(onWire: self) }
-        guard let report = handshake?.takenReport ?? easy?.report(of: self) else { return TransferReport() }
+        guard let report = easy?.report(of: self) else { return TransferReport() }
         return handshake?.completed(report) ?? report
     }
 }

@@ -1,7 +1,8 @@
 import CCurl
 private import Glibc
 
-/// The bytes of a connection that libcurl has made and left to the engine, with its TLS and its proxies. Used on the engine thread.
+/// The bytes of a connection that switches protocols: the engine's own, or libcurl's with its TLS and its proxies. Used on the engine
+/// thread.
 @safe
 struct ConnectionChannel {
     /// The result of an attempt to move bytes.
@@ -20,32 +21,25 @@ struct ConnectionChannel {
     private enum Way {
         /// Through libcurl, which has the connection.
         case libcurl(MultiHandle, EasyHandle)
-        /// Directly, on a socket that the engine has taken from libcurl.
+        /// Directly, on the engine's own socket.
         case socket(Int32)
     }
 
     private let way: Way
-    /// Whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
-    /// has kept before the socket's, and the socket becomes ready for the others.
+    /// Whether fewer received bytes than asked for are all that there are for now.
     let isPlain: Bool
 
     /// Creates the channel of a connection in libcurl.
-    ///
-    /// - Parameter isEncrypted: Whether the connection has TLS, to its server or to a proxy.
-    init(_ multi: MultiHandle, _ easy: EasyHandle, isEncrypted: Bool) {
+    init(_ multi: MultiHandle, _ easy: EasyHandle) {
         way = .libcurl(multi, easy)
-        isPlain = !isEncrypted
+        isPlain = false
     }
 
-    /// Creates the channel of a connection without TLS whose socket the engine has taken from libcurl.
+    /// Creates the channel of a connection without TLS and without libcurl.
     init(socket: Int32) {
         way = .socket(socket)
         isPlain = true
     }
-
-    /// Whether libcurl has received no byte of a connection without TLS that it has not delivered, so that the engine may take
-    /// the socket at any time. From 8.0 on, libcurl may have received bytes already, which are asked for first.
-    static var keepsNoBytes: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
 
     /// Sends bytes, of which as many are taken as possible. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
     /// address.

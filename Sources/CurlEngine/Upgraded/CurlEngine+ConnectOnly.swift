@@ -3,8 +3,7 @@ import CCurl
 /// The transfers that ask their server to switch protocols, and the connections that they get.
 ///
 /// A plain server's connection is a ``WireConnection``, before and after the switch. Another connection is made by libcurl, which keeps the
-/// transfer and closes the connection with it, but has no interest in its socket any more, and gives it to no other transfer. If it has no
-/// TLS, it is taken from libcurl as soon as the protocols are switched (``takeConnection(of:)``).
+/// transfer and closes the connection with it, but has no interest in its socket any more, and gives it to no other transfer.
 extension CurlEngine {
     /// Continues a transfer whose connection libcurl has made.
     func beginConnectOnly(_ transfer: Transfer) {
@@ -19,9 +18,9 @@ extension CurlEngine {
         easy.socket = easy.connectOnlySocket
         easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
         // The buffer of the transfer is small, because libcurl only makes the connection. Older versions receive no more than that at once.
-        easy.set(CURLOPT_BUFFERSIZE, ConnectOnlyTransfers.receiveSize)
+        easy.set(CURLOPT_BUFFERSIZE, SwitchHandshake.receiveSize)
         transfer.handshake = SwitchHandshake(transfer, easy, socket: easy.socket, now: now)
-        connectOnlyTransfers.add(transfer, on: easy.socket)
+        multi.connectOnly[easy.socket] = transfer
         advanceConnectOnly(transfer)
     }
 
@@ -44,11 +43,13 @@ extension CurlEngine {
         }
         var step = SwitchHandshake.Step.wait([])
         if let handshake = transfer.handshake, transfer.connection.switched == nil {
-            let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<ConnectOnlyTransfers.receiveSize])
+            let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<SwitchHandshake.receiveSize])
             step = unsafe handshake.advance(channel, buffer)
         }
         // The bytes of the connection may have been received with the head.
-        if let connection = transfer.connection.switched, !transfer.isCancelled { step = serve(transfer, connection) }
+        if let connection = transfer.connection.switched, !transfer.isCancelled {
+            step = connection.serve(channel, wire)
+        }
         guard !transfer.isCancelled else { return }
         switch step {
         case .wait(let interest): watch(transfer, for: interest)
@@ -68,16 +69,6 @@ extension CurlEngine {
         unsafe multi.sockets.want(handshake.socket, interest, for: ObjectIdentifier(transfer))
     }
 
-    /// Moves the bytes of a connection, which is taken from libcurl as soon as libcurl has none of its bytes any more.
-    private func serve(_ transfer: Transfer, _ connection: SwitchedConnection) -> SwitchHandshake.Step {
-        if ConnectionChannel.keepsNoBytes, !takeConnection(of: transfer) { return .end }
-        guard let channel = self.channel(of: transfer) else { return .end }
-        let step = connection.serve(channel, wire)
-        // Everything was received that libcurl and the socket had.
-        if case .wait(let interest) = step, interest.contains(.read), !takeConnection(of: transfer) { return .end }
-        return step
-    }
-
     /// Sends the outgoing bytes of a connection at once, for a writer on this thread, so that they need not wait for the next turn. Further
     /// bytes of the same turn are collected, and sent together.
     func sendConnectOnly(_ transfer: Transfer) {
@@ -92,10 +83,8 @@ extension CurlEngine {
     /// Returns the channel for the bytes of a transfer; `nil` if the transfer has no connection any more.
     private func channel(of transfer: Transfer) -> ConnectionChannel? {
         if let connection = transfer.wire.connection { return ConnectionChannel(socket: connection.socket) }
-        guard let handshake = transfer.handshake else { return nil }
-        if transfer.hasTakenConnection { return ConnectionChannel(socket: handshake.socket) }
-        guard let multi, let easy = transfer.easy else { return nil }
-        return ConnectionChannel(multi, easy, isEncrypted: transfer.options.isEncryptedOnTheWire)
+        guard transfer.handshake != nil, let multi, let easy = transfer.easy else { return nil }
+        return ConnectionChannel(multi, easy)
     }
 
     /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.
@@ -104,11 +93,11 @@ extension CurlEngine {
         _ = connection.send(channel)
     }
 
-    /// Forgets a transfer whose connection libcurl has closed, or closes the connection that was taken from libcurl.
+    /// Forgets a transfer whose connection libcurl has closed. Its socket may already belong to another transfer.
     func endConnectOnly(_ transfer: Transfer) {
-        // Before the socket is closed: a writer may be sending on it.
-        connectOnlyTransfers.remove(transfer)
-        closeTakenConnection(of: transfer)
+        if let socket = transfer.handshake?.socket, multi?.connectOnly[socket] === transfer {
+            multi?.connectOnly[socket] = nil
+        }
         transfer.handshake = nil
         transfer.leaveSwitched()
     }

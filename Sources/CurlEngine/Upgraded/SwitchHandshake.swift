@@ -18,12 +18,10 @@ final class SwitchHandshake {
 
     /// The number of bytes that are sent, or received, in one turn of the loop, so that a fast server does not delay other connections.
     static let bytesPerTurn = 256 << 10
+    /// The most bytes that are received by one call.
+    static let receiveSize = 64 << 10
 
     let socket: Int32
-    /// The generation of the socket in the ``SocketTable``.
-    let socketGeneration: UInt32
-    /// The measurements of libcurl from the moment at which the engine took the connection; `nil` while libcurl has it.
-    private(set) var takenReport: TransferReport?
     /// The interest in the socket that was last set.
     var interest: SocketInterest?
     private unowned let transfer: Transfer
@@ -44,7 +42,6 @@ final class SwitchHandshake {
     init(_ transfer: Transfer, _ easy: EasyHandle, socket: Int32, now: EngineInstant) {
         self.transfer = transfer
         self.socket = socket
-        socketGeneration = easy.socketGeneration
         var encoder = HTTP1RequestEncoder(defaults: easy.configuration.defaultHeaderLines)
         var request: [UInt8] = []
         var traits = HTTP1RequestTraits.switchesProtocols
@@ -68,12 +65,6 @@ final class SwitchHandshake {
         report.bytesReceived += moved.received
         report.firstByte = firstByte.map { connectTime + $0.nanoseconds(since: start) / 1000 } ?? 0
         return report
-    }
-
-    /// Records that the engine has taken the connection from libcurl, which has forgotten the interest in its socket.
-    func didTakeConnection(_ report: TransferReport) {
-        takenReport = report
-        interest = nil
     }
 
     /// Whether the complete request was sent.
@@ -188,7 +179,7 @@ final class SwitchHandshake {
         unsafe transfer.parser.adopt(head, receivedBytes: decoder.headBytes)
         let connection = SwitchedConnection(
             transfer, received: unsafe input.span.bytes.extracting(used..<input.count),
-            plainSocket: transfer.options.isEncryptedOnTheWire ? -1 : socket)
+            plainSocket: -1)
         (input, used, request) = ([], 0, [])
         transfer.connection.switched = connection
         transfer.delegate?.transferDidSwitchProtocols(head, connection)

@@ -114,7 +114,7 @@ extension SwitchedConnection {
         from channel: ConnectionChannel, into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ConnectionChannel.Outcome {
         while true {
-            let rest = unsafe buffer[count..<min(buffer.count, count + ConnectOnlyTransfers.receiveSize)]
+            let rest = unsafe buffer[count..<min(buffer.count, count + SwitchHandshake.receiveSize)]
             let outcome = unsafe channel.receive(into: UnsafeMutableRawBufferPointer(rebasing: rest))
             guard case .moved(let added) = outcome else { return outcome }
             count += added

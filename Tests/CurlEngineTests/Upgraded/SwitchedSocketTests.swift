@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A switched connection without TLS is the engine's own from its beginning, or is taken from libcurl: there is no handle of libcurl, and
-/// the socket is open, counted and observed until the connection ends.
+/// A switched connection of a plain URL is the engine's own from its beginning: there is no handle of libcurl, and the socket is open,
+/// counted and observed until the connection ends.
 @Suite(.timeLimit(.minutes(3)))
-struct TakenConnectionTests {
+struct SwitchedSocketTests {
     private final class Observer: ConnectionObserver, ConnectionObservation {
         let begun = Locked(0)
         let ended = Locked(0)
@@ -24,27 +24,18 @@ struct TakenConnectionTests {
     /// The state of an engine with its connections.
     private struct Counts: Equatable {
         var inLibcurl = 0
-        var taken = 0
         var open = 0
         var isBusy = false
 
         init() {}
 
-        init(inLibcurl: Int, taken: Int, open: Int, isBusy: Bool) {
-            (self.inLibcurl, self.taken, self.open, self.isBusy) = (inLibcurl, taken, open, isBusy)
-        }
+        init(open: Int) { (self.open, isBusy) = (open, true) }
 
         init(_ engine: CurlEngine) {
             inLibcurl = engine.multi?.runningCount ?? 0
-            taken = engine.connectOnlyTransfers.takenCount
             open = engine.openSocketCount
             isBusy = engine.isBusy
         }
-    }
-
-    /// The state with one connection, and other open sockets.
-    private static func one(_ way: EngineConfiguration, others: Int = 0) -> Counts {
-        Counts(inLibcurl: 0, taken: way.speaksHTTP1 ? 0 : 1, open: 1 + others, isBusy: true)
     }
 
     private func counts(_ run: SwitchRun) async -> Counts { await run.run.onEngine { Counts(run.run.engine) } }
@@ -60,9 +51,8 @@ struct TakenConnectionTests {
 
     /// Starts a server, connects an engine with it, and uses the connection.
     private func begin(
-        _ way: EngineConfiguration
+        _ run: SwitchRun = SwitchRun()
     ) async throws -> (LoopbackServer, SwitchRun, SwitchedConnection) {
-        let run = SwitchRun(run: EngineRun(way))
         let server = try LoopbackServer.echo()
         let connection = try await run.connect(server.url())
         try await echo("hello", connection)
@@ -79,15 +69,14 @@ struct TakenConnectionTests {
 
     private func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 
-    @Test(arguments: SwitchRun.ways)
-    func libcurlHasTheConnectionNoMore(_ way: EngineConfiguration) async throws {
+    @Test func libcurlHasNoPartInTheConnection() async throws {
         let server = try LoopbackServer.echo()
-        let run = SwitchRun(run: EngineRun(way))
+        let run = SwitchRun()
         let connection = try await run.connect(server.url())
         try await echo("before", connection)
-        #expect(await counts(run) == Self.one(way))
+        #expect(await counts(run) == Counts(open: 1))
         for number in 0..<20 { try await echo("message \(number)", connection) }
-        #expect(await counts(run) == Self.one(way))
+        #expect(await counts(run) == Counts(open: 1))
         connection.close()
         try await run.end.opened()
         #expect(await counts(run) == Counts())
@@ -97,27 +86,25 @@ struct TakenConnectionTests {
     }
 
     /// Bytes that follow the head in the same packet are the first ones, whether a frame is complete in them or not.
-    @Test(arguments: SwitchRun.ways)
-    func bytesBehindTheHeadAreKept(_ way: EngineConfiguration) async throws {
+    @Test func bytesBehindTheHeadAreKept() async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
             try connection.write(LoopbackServer.switching + String(repeating: "x", count: 5_000))
             while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
         }
-        let run = SwitchRun(run: EngineRun(way))
+        let run = SwitchRun()
         let connection = try await run.connect(server.url())
         let first = try await connection.read(5_000)
         #expect(first == [UInt8](repeating: UInt8(ascii: "x"), count: 5_000))
         try await echo("and then", connection)
-        #expect(await counts(run) == Self.one(way))
+        #expect(await counts(run) == Counts(open: 1))
         try await finish(connection, run, server)
     }
 
     /// The number of a socket that was closed belongs to another file at once. A second closing, also that of libcurl at the end of the
     /// engine, would close that file.
-    @Test(arguments: SwitchRun.ways)
-    func theSocketIsClosedOnce(_ way: EngineConfiguration) async throws {
-        let (server, run, connection) = try await begin(way)
+    @Test func theSocketIsClosedOnce() async throws {
+        let (server, run, connection) = try await begin()
         let number = socket(of: connection)
         #expect(isOpen(number))
         connection.close()
@@ -130,9 +117,8 @@ struct TakenConnectionTests {
         #expect(isOpen(other))
     }
 
-    @Test(arguments: SwitchRun.ways)
-    func theEndOfTheEngineClosesTheSocket(_ way: EngineConfiguration) async throws {
-        let (server, run, connection) = try await begin(way)
+    @Test func theEndOfTheEngineClosesTheSocket() async throws {
+        let (server, run, connection) = try await begin()
         let number = socket(of: connection)
         #expect(isOpen(number))
         await run.run.finish()
@@ -141,9 +127,8 @@ struct TakenConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test(arguments: SwitchRun.ways)
-    func cancellingTheTransferClosesTheSocket(_ way: EngineConfiguration) async throws {
-        let (server, run, connection) = try await begin(way)
+    @Test func cancellingTheTransferClosesTheSocket() async throws {
+        let (server, run, connection) = try await begin()
         await run.run.onEngine { connection.transfer.cancel() }
         await #expect(throws: ConnectionClosed.self) { try await connection.read() }
         try await server.waitUntilAllClosed()
@@ -151,13 +136,12 @@ struct TakenConnectionTests {
         await run.run.finish()
     }
 
-    @Test(arguments: SwitchRun.ways)
-    func itsObservationEndsWithTheConnection(_ way: EngineConfiguration) async throws {
+    @Test func itsObservationEndsWithTheConnection() async throws {
         let observer = Observer()
-        var configuration = way
+        var configuration = EngineConfiguration.onWire
         configuration.connectionObserver = observer
-        let (server, run, connection) = try await begin(configuration)
-        #expect(await counts(run) == Self.one(way))
+        let (server, run, connection) = try await begin(SwitchRun(run: EngineRun(configuration)))
+        #expect(await counts(run) == Counts(open: 1))
         #expect(observer.begun.withLock { $0 } == 1 && observer.ended.withLock { $0 } == 0)
         connection.close()
         try await run.end.opened()
@@ -166,10 +150,9 @@ struct TakenConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test(arguments: SwitchRun.ways)
-    func itsMeasurementsAreKept(_ way: EngineConfiguration) async throws {
+    @Test func itsMeasurementsAreKept() async throws {
         let server = try LoopbackServer.echo()
-        let run = SwitchRun(run: EngineRun(way))
+        let run = SwitchRun()
         let connection = try await run.connect(server.url())
         let text = String(repeating: "a", count: 100_000)
         try await echo(text, connection)
@@ -182,14 +165,13 @@ struct TakenConnectionTests {
         try await finish(connection, run, server)
     }
 
-    /// Other connections are made, used and closed beside one that was taken, and the idle ones are closed for want of descriptors.
-    @Test(arguments: SwitchRun.ways)
-    func otherConnectionsAreClosedBesideIt(_ way: EngineConfiguration) async throws {
-        let (server, run, connection) = try await begin(way)
+    /// Other connections are made, used and closed beside it, and the idle ones are closed for want of descriptors.
+    @Test func otherConnectionsAreClosedBesideIt() async throws {
+        let (server, run, connection) = try await begin()
         let other = try LoopbackServer.http { _ in .init(200) }
         let outcome = await run.run.perform(try EngineRun.get(other.url()))
         #expect(outcome.head?.status == 200)
-        #expect(await counts(run) == Self.one(way, others: 1))
+        #expect(await counts(run) == Counts(open: 2))
         await run.run.onEngine { run.run.engine.closeIdleConnections(to: nil) }
         try await other.waitUntilAllClosed()
         try await echo("still there", connection)
@@ -197,9 +179,8 @@ struct TakenConnectionTests {
     }
 
     /// A program that this process starts does not get the socket.
-    @Test(arguments: SwitchRun.ways)
-    func theSocketIsClosedInOtherPrograms(_ way: EngineConfiguration) async throws {
-        let (server, run, connection) = try await begin(way)
+    @Test func theSocketIsClosedInOtherPrograms() async throws {
+        let (server, run, connection) = try await begin()
         let number = socket(of: connection)
         let flags = fcntl(number, F_GETFD)
         #expect(flags >= 0 && flags & FD_CLOEXEC != 0)
