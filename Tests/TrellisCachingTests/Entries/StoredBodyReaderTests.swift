@@ -30,7 +30,7 @@ struct StoredBodyReaderTests {
     /// The second of two tasks that read a stored body at once gets an error, and the first one the body.
     @Test func aSecondReaderGetsAnError() async throws {
         let body = GatedBody()
-        let response = Answer.test().response
+        let response = Response(head: ResponseHead(status: .ok), url: "http://a.example/")
         let source = CachedBodySource(body, in: 0..<3, decodedBy: nil, of: response, observer: nil, limit: .unlimited) {
         }
         let token = TransferToken(source), first = ChunkReader(token, response)
