@@ -11,6 +11,8 @@ final class CachedBodySource: ChunkSource {
     private let response: Response
     /// The observer of the call; `nil` if there is none.
     private let callObserver: CallObserver?
+    /// The deadline of the call.
+    private let deadline: CallDeadline
     /// Is called when the body cannot be read.
     private let onFailure: @Sendable () async -> Void
     private let reader: DecodingReader
@@ -28,11 +30,11 @@ final class CachedBodySource: ChunkSource {
     ///   - limit: The limit on the number of bytes that the reader gets.
     init(
         _ body: any CachedBody, in range: Range<Int64>, decodedBy coded: CodedBody?, of response: Response,
-        observer: CallObserver?, limit: ByteLimit,
+        observer: CallObserver?, limit: ByteLimit, deadline: CallDeadline,
         onFailure: @escaping @Sendable () async -> Void
     ) {
         (self.body, self.response, callObserver) = (body, response, observer)
-        self.onFailure = onFailure
+        (self.deadline, self.onFailure) = (deadline, onFailure)
         reader = DecodingReader(coded, limit: limit)
         state = Locked(State(rest: range))
     }
@@ -67,7 +69,10 @@ final class CachedBodySource: ChunkSource {
 
     private func bytes(in range: Range<Int64>) async throws -> Data {
         do {
-            return try await body.bytes(in: range)
+            return try await storedBytes(in: range)
+        } catch is DeadlineReached {
+            cancel(explicitly: false)
+            throw TrellisError(.timedOut(.total), phase: .receiving)
         } catch {
             cancel(explicitly: false)
             // A read that was cancelled says nothing about the bytes.
@@ -77,6 +82,30 @@ final class CachedBodySource: ChunkSource {
                 .invalidResponse(.bodyCutShort("the stored body cannot be read")), method: .get, url: response.url,
                 phase: .receiving, metrics: response.metrics, underlying: error)
         }
+    }
+
+    private struct DeadlineReached: Error {}
+
+    /// Returns bytes of the stored body, unless the deadline comes first.
+    private func storedBytes(in range: Range<Int64>) async throws -> Data {
+        guard let rest = deadline.remaining else { return try await body.bytes(in: range) }
+        guard rest > .zero else { throw DeadlineReached() }
+        let (body, clock) = (body, deadline.clock)
+        let result = Locked<Result<Data, any Error>?>(nil)
+        let reading = Task.immediate {
+            let read: Result<Data, any Error>
+            do { read = .success(try await body.bytes(in: range)) } catch { read = .failure(error) }
+            result.withLock { $0 = read }
+        }
+        // A storage in memory has answered.
+        if result.withLock({ $0 == nil }) {
+            let wait = Task { _ = await waitForEnd(of: [reading], within: rest, on: clock) }
+            await BlockingThreadPool.waitUnlessCancelled(for: wait)
+            reading.cancel()
+        }
+        try Task.checkCancellation()
+        guard let result = result.withLock({ $0 }) else { throw DeadlineReached() }
+        return try result.get()
     }
 
     func finalResponse() async throws -> Response { response }

@@ -35,7 +35,7 @@ extension CacheTurn {
             let (storage, key) = (storage, key)
             let source = CachedBodySource(
                 entry.body, in: bytes, decodedBy: coded, of: response, observer: pipeline.call.observer,
-                limit: streamLimit
+                limit: streamLimit, deadline: pipeline.call.deadline
             ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }

@@ -99,4 +99,31 @@ struct HangingDiskCacheTests {
         }
         await storage.close()
     }
+
+    @Test func aStreamOfAStoredBodyEndsAtItsDeadline() async throws {
+        try await storage.open()
+        let world = world(size: 8 << 20)
+        _ = try await world.session.data(CacheWorld.url)
+        let request = Request(CacheWorld.url).withTimeouts(Timeouts(total: .seconds(1)))
+        let stream = try await world.session.stream(request)
+        try await disk.hanging(at: HangingDisk.isReading) {
+            let hasEnded = Locked(false)
+            let reader = Task {
+                defer { hasEnded.withLock { $0 = true } }
+                for try await _ in stream.chunks {}
+            }
+            try await disk.isReached.opened()
+            // The wait for the disk may begin after a move.
+            while !hasEnded.withLock({ $0 }), !Task.isCancelled {
+                clock.move(by: .seconds(1))
+                await Task.yield()
+            }
+            let error = await #expect(throws: TrellisError.self) { try await reader.value }
+            #expect(error?.reason == .timedOut(.total))
+            disk.goOn()
+        }
+        // The entry is still there.
+        #expect(try await world.storedCount == 1)
+        await storage.close()
+    }
 }

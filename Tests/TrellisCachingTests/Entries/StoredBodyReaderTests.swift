@@ -31,8 +31,11 @@ struct StoredBodyReaderTests {
     @Test func aSecondReaderGetsAnError() async throws {
         let body = GatedBody()
         let response = Response(head: ResponseHead(status: .ok), url: "http://a.example/")
-        let source = CachedBodySource(body, in: 0..<3, decodedBy: nil, of: response, observer: nil, limit: .unlimited) {
-        }
+        let clock = MonotonicClock.system
+        let source = CachedBodySource(
+            body, in: 0..<3, decodedBy: nil, of: response, observer: nil, limit: .unlimited,
+            deadline: CallDeadline(start: clock.now(), limit: nil, clock: clock)
+        ) {}
         let token = TransferToken(source), first = ChunkReader(token, response)
         async let chunk = first.next()
         try await body.isReached.opened()
