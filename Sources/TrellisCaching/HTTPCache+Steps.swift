@@ -30,6 +30,7 @@ extension HTTPCache: StagedCache {
     package func answer(
         to request: Request, asked: Request, in exchange: any AnyObject & Sendable
     ) async throws -> StepResponse {
+        // Nothing else asks the cache.
         guard let pipeline = exchange as? Pipeline else { throw CancellationError() }
         let turn = try CacheTurn(pipeline, self, request, asked: asked)
         if let answer = try turn.immediateAnswer() { return answer }
