@@ -1,9 +1,11 @@
 /// The bound on the number of lookups of host names that run at once, for all engines of a session together.
 ///
 /// There is one thread for each lookup. The bound belongs to a session, not to the process: names that take long to resolve delay the
-/// lookups of their own session only. A lookup for which no transfer waits any more cannot be ended, and has a higher bound of its own. Engines that have to wait get their turns in the order of their requests. An engine that
-/// is stuck ends no lookup, and so the others need not wait for its lookups: the bound applies to the lookups of the others. Equal names of
-/// several engines are looked up once (``SharedLookups``).
+/// lookups of their own session only. A lookup for which no transfer waits any more cannot be ended, and has a higher bound of its own.
+///
+/// Engines that have to wait get their turns in the order of their requests. An engine that is stuck ends no lookup, and so the others need
+/// not wait for its lookups: the bound applies to the lookups of the others. Equal names of several engines are looked up once
+/// (``SharedLookups``).
 package final class LookupLimit: Sendable {
     /// The number of lookups that run at once by default.
     package static let defaultMaximum = 16

@@ -55,8 +55,8 @@ extension TransferRoute {
 }
 
 extension IPAddress {
-    /// Reads an address as ``init(_:)`` does, with the scope that its zone names: an interface, or the number of one (RFC 4007, section 11).
-    /// In a URL, the zone follows `%25` (RFC 6874, section 2).
+    /// Reads an address as ``init(_:)`` does, with the scope that its zone names: an interface or its number (RFC 4007, section 11). In a
+    /// URL, the zone follows `%25` (RFC 6874, section 2).
     init?(zoned text: String) {
         self.init(text)
         guard isIPv6, let mark = text.firstIndex(ofByte: "%") else { return }
