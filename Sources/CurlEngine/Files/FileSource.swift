@@ -12,7 +12,7 @@ struct FileSource {
 
         var path: String { reader.path }
 
-        fileprivate let count: Int
+        let count: Int
 
         /// Reads the bytes; waits for the disk.
         func read() throws(FileError) -> Data { try reader.read(atMost: count, at: offset) }

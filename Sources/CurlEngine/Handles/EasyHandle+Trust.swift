@@ -94,8 +94,8 @@ extension EasyHandle {
 
     // MARK: Handshakes
 
-    /// Prepares a new handle to make only the TLS connection for a transfer, on a socket that the engine has connected (``socket``). Returns
-    /// `false` if libcurl refuses an option.
+    /// Prepares a new handle to make only the TLS connection for a transfer, on a socket that the engine has connected (``socket``).
+    /// Returns `false` if libcurl refuses an option.
     func prepareHandshake(for transfer: Transfer) -> Bool {
         self.transfer = transfer
         let options = transfer.options

@@ -21,7 +21,7 @@ extension WireConnection {
         guard !transfer.isCancelled else { return }
         guard transfer.connection.switched == nil else { return transfer.engine.advanceConnectOnly(transfer) }
         // An early response ends the sending. Bytes that are held are used first, with the changes of the transfer.
-        if ready.interest.contains(.read), held == nil { receive(transfer) }
+        if ready.interest.contains(.read), held == nil, !fileSending.isLast { receive(transfer) }
         if ready.interest.contains(.write), interest.contains(.write), transfer.wire.connection === self,
             !transfer.isCancelled, transfer.connection.switched == nil
         {
@@ -40,7 +40,7 @@ extension WireConnection {
     }
 
     func updateInterest(_ transfer: Transfer) {
-        var interest: SocketInterest = isHeld(transfer) ? [] : .read
+        var interest: SocketInterest = isHeld(transfer) || fileSending.isLast ? [] : .read
         if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended, !outgoing.waitsForServer {
             interest.insert(.write)
         }

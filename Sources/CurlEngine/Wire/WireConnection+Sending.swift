@@ -112,7 +112,7 @@ extension WireConnection {
 
     /// Sends more of the body, as far as its source has bytes and the socket takes them.
     private func pump(_ transfer: Transfer) {
-        guard !isSendingFile, let buffer = unsafe transfer.engine.wire.buffer else { return }
+        guard !fileSending.isUnderWay, let buffer = unsafe transfer.engine.wire.buffer else { return }
         outgoing.isTurnOver = false
         var room = Self.sentPerTurn
         let start = Self.framingSize
@@ -120,7 +120,7 @@ extension WireConnection {
             if link.tls == nil, case .length(let rest)? = outgoing.body?.framing,
                 let part = transfer.beginSendingFile(within: rest)
             {
-                return send(part, of: transfer)
+                return send(part, isLast: part.count == rest, of: transfer)
             }
             let count = unsafe transfer.fillUpload(UnsafeMutableRawBufferPointer(rebasing: buffer[start...]))
             guard transfer.wire.connection === self, !transfer.isCancelled, transfer.failure == nil else { return }
@@ -136,8 +136,8 @@ extension WireConnection {
     // MARK: Files
 
     /// Sends a part of a file on a thread that may wait for a disk.
-    private func send(_ part: FileSource.Part, of transfer: Transfer) {
-        isSendingFile = true
+    private func send(_ part: FileSource.Part, isLast: Bool, of transfer: Transfer) {
+        (fileSending.isUnderWay, fileSending.isLast) = (true, isLast)
         BlockingThreadPool.begin(at: FileSystem.folder(of: part.path)) { [self] in
             let (count, outcome) = part.send(on: socket)
             transfer.engine.submit { [self] in didSend(count, outcome, of: part, for: transfer) }
@@ -147,8 +147,8 @@ extension WireConnection {
     private func didSend(
         _ count: Int, _ outcome: FileReader.Sending, of part: FileSource.Part, for transfer: Transfer
     ) {
-        isSendingFile = false
-        guard !isClosed else { return closeSocket() }
+        (fileSending.isUnderWay, fileSending.isLast) = (false, false)
+        guard !fileSending.isClosed else { return closeSocket() }
         outgoing.sentCount += Int64(count)
         outgoing.body?.didSend(count)
         if outgoing.body?.isComplete == true {
@@ -172,8 +172,8 @@ extension WireConnection {
 
     /// Closes the socket, as soon as no other thread uses it: its number would name another socket.
     func closeSocket() {
-        isClosed = true
-        guard isSendingFile else { return _ = Glibc.close(socket) }
+        fileSending.isClosed = true
+        guard fileSending.isUnderWay else { return _ = Glibc.close(socket) }
         // The sending ends, unless it waits for a disk.
         _ = shutdown(socket, Int32(SHUT_RDWR))
         if let transfer { watch(for: [], on: transfer.engine) }

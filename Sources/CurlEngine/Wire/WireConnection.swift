@@ -35,6 +35,16 @@ final class WireConnection: @unchecked Sendable {
         var isSent: Bool { isComplete && !isWaiting && failure == nil }
     }
 
+    /// The sending of a part of a file by another thread, during which the socket stays open.
+    struct FileSending {
+        var isUnderWay = false
+        /// Whether the request ends with the part. The response is read once the end of the part is known: the connection would otherwise
+        /// seem to have a response before its request.
+        var isLast = false
+        /// Whether the connection is closed, although its socket may still be open.
+        var isClosed = false
+    }
+
     let link: WireLink
     /// The number that distinguishes this use of the descriptor from the next one.
     let generation: UInt32
@@ -59,10 +69,7 @@ final class WireConnection: @unchecked Sendable {
     var lastUse: EngineInstant
     /// The instant from which the server may have closed the idle connection, if it has told one.
     var expiry: EngineInstant?
-    /// Whether another thread sends a part of a file on the socket, which stays open meanwhile.
-    var isSendingFile = false
-    /// Whether the connection is closed, although its socket may still be open.
-    var isClosed = false
+    var fileSending = FileSending()
     /// Whether the connection is closed after its request, because the machine has lost its local address.
     var isRetired = false
 
