@@ -5,8 +5,8 @@ import FoundationEssentials
 ///
 /// Bytes that arrive while the reader is busy are joined, so that a fast body is delivered in few large chunks. Above ``highWater`` the
 /// transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most ``highWater`` bytes, the chunk that is
-/// being read, and the bytes that the engine has read already. Their memory, blocks of 256 KiB, is at most twice as large: a chunk that the
-/// engine has not copied fills half of its block.
+/// being read, and the bytes that the engine has read already. Their memory, blocks of 256 KiB, is mostly full, and about three
+/// times as large at most: a chunk that the engine has not copied fills half of its block, and copied bytes before it may fill less.
 final class BodyInbox: Sendable {
     /// The high-water mark: with so many waiting bytes, the transfer is paused. 1 MiB.
     static let highWater = 1 << 20
