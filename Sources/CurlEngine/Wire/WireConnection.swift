@@ -1,7 +1,7 @@
 import CCurl
 private import Glibc
 
-/// A TCP connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
+/// A connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
 final class WireConnection: @unchecked Sendable {
     // Unchecked: every member but `socket` is only accessed on the engine thread.
 

@@ -23,11 +23,13 @@ extension WireTable {
         }
         let route = transfer.options.route
         guard route.parts.socket == nil else { return race(transfer, to: []) }
-        if let literals = route.targetAddresses {
+        let host = route.target(of: transfer.options.url).host
+        let address = IPAddress(zoned: host)
+        // The literals have no zones.
+        if let literals = route.targetAddresses, address?.scope ?? 0 == 0 {
             return connect(transfer, to: literals.compactMap { IPAddress($0) })
         }
-        let host = route.target(of: transfer.options.url).host
-        if let address = IPAddress(zoned: host) { return connect(transfer, to: [address]) }
+        if let address { return connect(transfer, to: [address]) }
         guard !host.lowercasedASCII().isLocalName else {
             return connect(transfer, to: [.loopback6, .loopback4])
         }
