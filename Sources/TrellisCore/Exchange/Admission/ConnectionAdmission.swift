@@ -33,6 +33,21 @@ final class ConnectionAdmission: Sendable {
         var scheduler: Scheduler
         var engines: [ExchangeEngine] = []
         var condition = Scheduler.Condition(isStuck: { _ in false }, isBusy: { _ in false })
+        /// When origins no longer leave idle connections to others; `nil` if none does so.
+        private var holdEnd: EngineInstant?
+        /// The interval of the holds' ends. An exchange waits for one to two intervals at most.
+        private static var holdTime: Duration { .milliseconds(5) }
+
+        init(scheduler: Scheduler) { self.scheduler = scheduler }
+
+        /// Ends the hold of idle connections if its time is over. Returns the slots that are granted, and the instant for a timer; `nil` if
+        /// no timer is needed.
+        mutating func updateHold(now: EngineInstant) -> ([Scheduler.Grant], EngineInstant?) {
+            if let holdEnd, now < holdEnd { return ([], nil) }
+            let granted = holdEnd == nil ? [] : scheduler.endHold()
+            holdEnd = scheduler.isHolding ? now.advanced(by: Self.holdTime) : nil
+            return (granted, holdEnd)
+        }
 
         /// Adds an engine. Returns the first engine if it must close its idle connections.
         mutating func add(_ engine: ExchangeEngine) -> ExchangeEngine? {
@@ -100,7 +115,10 @@ final class ConnectionAdmission: Sendable {
                 priority: prepared.source.priority, hint: hint)
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }
-        guard entry.isAdmitted else { return (entry.originIndex, .coming(hasSlot: false)) }
+        guard entry.isAdmitted else {
+            if entry.isHolding { updateHold(on: exchange.engine) }
+            return (entry.originIndex, .coming(hasSlot: false))
+        }
         guard let closing = entry.closing else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
         deliver(to: exchange, isProbing: entry.isProbing, after: closing)
         return (entry.originIndex, .coming(hasSlot: true))
@@ -108,10 +126,12 @@ final class ConnectionAdmission: Sendable {
 
     /// Grants slots to the waiting exchanges that the first connection to their origin has room for.
     func didProbe(_ exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex, isShared: Bool) {
-        deliver(
-            state.withLock {
-                $0.scheduler.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
-            })
+        let (grants, isHolding) = state.withLock { state in
+            let grants = state.scheduler.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
+            return (grants, state.scheduler.isHolding)
+        }
+        deliver(grants)
+        if isHolding { updateHold(on: exchange.engine) }
     }
 
     /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
@@ -123,11 +143,30 @@ final class ConnectionAdmission: Sendable {
     ///
     /// - Parameter isShared: Whether several requests can share the connection; `nil` if not known.
     func release(_ exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex, isShared: Bool?) {
-        deliver(
-            state.withLock {
-                $0.scheduler.release(
-                    Applicant(exchange: exchange), at: originIndex, on: exchange.engine.index, isShared: isShared)
-            })
+        let (grants, isHolding) = state.withLock { state in
+            let grants = state.scheduler.release(
+                Applicant(exchange: exchange), at: originIndex, on: exchange.engine.index, isShared: isShared)
+            return (grants, state.scheduler.isHolding)
+        }
+        deliver(grants)
+        if isHolding { updateHold(on: exchange.engine) }
+    }
+
+    /// Lets exchanges take the idle connections of other origins if their time to wait is over, and otherwise sets the timer for that. Call
+    /// on the thread of the engine.
+    private func updateHold(on engine: ExchangeEngine) {
+        let (grants, end) = state.withLock { [now = engine.executor.now] in $0.updateHold(now: now) }
+        deliver(grants)
+        guard let end else { return }
+        engine.executor.engineLoop.set(EngineTimer(HoldTimer { [self] in updateHold(on: engine) }), at: end)
+    }
+
+    private final class HoldTimer: EngineTimerTarget, Sendable {
+        private let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        func timerIsDue() { body() }
     }
 
     /// Notifies the exchanges that get slots, each in another job of its engine, because the caller that released the slot has not finished

@@ -9,6 +9,10 @@ import CurlEngine
 ///
 /// A request stays on its engine. With several engines, the scheduler counts the connections of each, in use or idle, so that the limits
 /// hold for all engines together. With one engine, the engine's own pool closes idle connections at the limit, and only those in use count.
+///
+/// If a session with several engines has all its connections, an origin leaves the idle connections of others to them for a moment: a hold.
+/// ``endHold()`` is called at a fixed interval, and ends the hold for the origins that waited at the call before. A hold lasts for one to
+/// two intervals.
 struct ConnectionScheduler<ID: Hashable> {
     /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
@@ -36,6 +40,8 @@ struct ConnectionScheduler<ID: Hashable> {
         var isProbing = false
         /// The connection that is closed for the request, if any.
         var closing: Closing?
+        /// Whether ``ConnectionScheduler/endHold()`` must be called a moment later.
+        var isHolding = false
     }
 
     /// A slot for a request that has waited.
@@ -72,6 +78,12 @@ struct ConnectionScheduler<ID: Hashable> {
     private var idle = KeyedHeap<Int, UInt64>()
     /// The number of releases so far, of all origins.
     private(set) var releaseCount: UInt64 = 0
+    /// The turns up to which origins no longer hold: ``lastHoldEnd`` as it was at the last call of ``endHold()``.
+    private var patienceEnd: UInt64 = 0
+    /// The latest turn at the last call of ``endHold()``.
+    private var lastHoldEnd: UInt64 = 0
+    /// Whether an origin leaves an idle connection of another one to it, so that ``endHold()`` must be called a moment later.
+    private(set) var isHolding = false
 
     init(limits: ConnectionLimits) { self.limits = limits.usable }
 
@@ -132,7 +144,7 @@ struct ConnectionScheduler<ID: Hashable> {
         if !origins[index].hasWaiting() { takeTurn(index) }
         if origins[index].wait(id, priority, on: engine) { waitingCount += 1 }
         stand(index)
-        return Entry(originIndex: OriginIndex(value: index), isAdmitted: false)
+        return Entry(originIndex: OriginIndex(value: index), isAdmitted: false, isHolding: isHolding)
     }
 
     /// Removes a waiting request; does nothing if the request does not wait.
@@ -207,7 +219,10 @@ struct ConnectionScheduler<ID: Hashable> {
         let stream = wantingStreams.first
         guard inUse < limits.total, let connection = wantingConnections.first else { return stream?.member }
         if let stream, stream.key < connection.key { return stream.member }
-        return mustYield(connection.member, to: changed) ? changed : connection.member
+        if mustYield(connection.member, to: changed) { return changed }
+        guard mustHold(connection.member) else { return connection.member }
+        let mayServeChanged = origins[changed].standing == .connection && !mustHold(changed)
+        return mayServeChanged ? changed : stream?.member
     }
 
     /// Returns whether the next origin leaves the idle connection of another one, which waits as well, to that origin: otherwise
@@ -222,6 +237,30 @@ struct ConnectionScheduler<ID: Hashable> {
         // Idle connections of origins without waiting requests are closed first.
         guard own == origins[next].connections, unused > 0, open - inUse <= unused else { return false }
         return own > 0 && other < own + 2
+    }
+
+    /// Returns whether an origin waits a moment for one of its connections, and leaves the idle connection of another origin to that one.
+    /// At the total limit, the origin would close the connection, although the other one needs it again at once: the requests of several
+    /// engines do not end in the order of their beginnings.
+    private mutating func mustHold(_ index: Int) -> Bool {
+        guard engineOf != nil, open >= limits.total, let other = leastRecentlyIdle, let lastUse = idle.first?.key
+        else { return false }
+        let count = origins[index].openCount
+        // All connections together have served no more than two requests each since that one was used.
+        guard count > 0, count == origins[index].connections, !origins[index].isMultiplexed,
+            origins[other].openCount < count + 2, releaseCount - lastUse <= UInt64(2 * open),
+            !origins[index].hasWaiting() || origins[index].turn > patienceEnd
+        else { return false }
+        isHolding = true
+        return true
+    }
+
+    /// Lets origins take idle connections of others if they have waited since before the last call. Returns the slots that are granted.
+    mutating func endHold() -> [Grant] {
+        isHolding = false
+        patienceEnd = lastHoldEnd
+        lastHoldEnd = lastTurn
+        return wantingConnections.first.map { admitWaiting(after: $0.member) } ?? []
     }
 
     /// Gives an origin a new turn after all others.
@@ -253,7 +292,7 @@ struct ConnectionScheduler<ID: Hashable> {
         switch room(index, on: engine) {
         case .none: false
         case .stream: true
-        case .connection: inUse < limits.total
+        case .connection: inUse < limits.total && !mustHold(index)
         }
     }
 

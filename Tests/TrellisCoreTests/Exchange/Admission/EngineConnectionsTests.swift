@@ -40,6 +40,13 @@ struct EngineConnectionsTests {
             return granted.map(\.id)
         }
 
+        /// Ends a hold. Returns the requests that get a slot.
+        mutating func endHold() -> [String] {
+            let granted = scheduler.endHold()
+            for grant in granted { close(grant.closing) }
+            return granted.map(\.id)
+        }
+
         mutating func leave(_ id: String) {
             if let place = places[id.first ?? " "] { scheduler.leave(id, at: place) }
         }
@@ -59,8 +66,8 @@ struct EngineConnectionsTests {
         #expect(engines.release("a0.1") == ["a0.3"])
         #expect(engines.release("b0.1") == ["b0.3"])
         #expect(engines.closed.isEmpty)
-        // No other request of `a` waits.
-        #expect(engines.release("a0.2") == ["b0.4"])
+        #expect(engines.release("a0.2") == [])
+        #expect(engines.endHold() + engines.endHold() == ["b0.4"])
         #expect(engines.closed == ["a0"])
     }
 
@@ -74,6 +81,8 @@ struct EngineConnectionsTests {
         while granted.count < 20, running != "a0.2", let next = engines.release(running).first {
             granted.append(next)
             running = next
+            // Time passes.
+            #expect(engines.endHold() == [])
         }
         #expect(granted == (2...9).map { "b0.\($0)" } + ["a0.2"])
         #expect(engines.closed == ["b0"])
@@ -93,6 +102,52 @@ struct EngineConnectionsTests {
         for id in ["c0.1", "a0.2"] { #expect(engines.enter(id) == false) }
         #expect(engines.release("a0.1") == ["c0.1"])
         #expect(engines.release("c0.1") == ["a0.2"])
+    }
+
+    @Test func anOriginWaitsForItsOwnConnectionsAtTheTotalLimit() {
+        var engines = Engines(total: 4)
+        for id in ["a0.1", "a0.2", "b0.1", "b0.2"] { #expect(engines.enter(id) == true) }
+        #expect(engines.release("b0.1") == [])
+        #expect(engines.enter("a0.3") == false)
+        #expect(engines.scheduler.isHolding)
+        #expect(engines.release("b0.2") == [])
+        #expect(engines.release("a0.1") == ["a0.3"])
+        #expect(engines.enter("b0.3") == true)
+        #expect(engines.closed.isEmpty)
+    }
+
+    @Test func anOriginThatHasWaitedTakesTheIdleConnectionOfAnother() {
+        var engines = Engines(total: 4)
+        for id in ["a0.1", "a0.2", "b0.1", "b0.2"] { #expect(engines.enter(id) == true) }
+        #expect(engines.release("b0.1") == [])
+        #expect(engines.enter("a0.3") == false)
+        #expect(engines.endHold() == [])
+        #expect(engines.scheduler.isHolding)
+        #expect(engines.enter("a0.4") == false)
+        #expect(engines.endHold() == ["a0.3"])
+        #expect(engines.closed == ["b0"])
+        #expect(!engines.scheduler.isHolding)
+    }
+
+    @Test func anOriginWithFewerConnectionsTakesAnIdleOneAtOnce() {
+        var engines = Engines(total: 4)
+        for id in ["a0.1", "b0.1", "b0.2", "b0.3"] { #expect(engines.enter(id) == true) }
+        #expect(engines.release("b0.1") == [])
+        #expect(engines.enter("a0.2") == true)
+        #expect(engines.enter("c0.1") == false)
+    }
+
+    @Test func anIdleConnectionThatWasNotUsedForLongIsTakenAtOnce() {
+        var engines = Engines(total: 4)
+        for id in ["a0.1", "a0.2", "b0.1", "b0.2"] { #expect(engines.enter(id) == true) }
+        #expect(engines.release("b0.1") == [])
+        for number in 3...11 {
+            #expect(engines.release("a0.\(number - 2)") == [])
+            #expect(engines.enter("a0.\(number)") == true)
+        }
+        #expect(engines.closed.isEmpty)
+        #expect(engines.enter("a0.12") == true)
+        #expect(engines.closed == ["b0"])
     }
 
     @Test func theConnectionThatWasUsedLeastRecentlyIsClosed() {
