@@ -115,6 +115,8 @@ extension WireConnection {
     /// Handles the end or the failure of the connection.
     private func receivedNothing(_ count: Int, for transfer: Transfer) {
         switch Int32(count) {
+        // The thread that sends a file may have got the error of a broken connection, which the system reports only once.
+        case 0 where fileSending.isUnderWay: watch(for: [], on: transfer.engine)
         case 0: hasEnded(transfer, isCutOff: false)
         case CCURL_TLS_WAIT: return
         case CCURL_TLS_MORE: receiveSoon(transfer)

@@ -267,8 +267,8 @@ struct WireRouteTests {
             Self.route { $0.proxy = plain.reached(through: Self.proxy("q", 1, scheme: .socks4)) },
             Self.route { ($0.proxy, $0.connectTo) = (plain, "b:1") },
         ]
-        for route in routes { #expect(try !Self.get("http://a/", route).isForWire) }
-        #expect(try Self.get("http://a/", Self.route { $0.proxy = plain }).isForWire)
+        for route in routes { #expect(try !Self.get("http://a/", route).isForWire(EngineConfiguration())) }
+        #expect(try Self.get("http://a/", Self.route { $0.proxy = plain }).isForWire(EngineConfiguration()))
     }
 }
 
