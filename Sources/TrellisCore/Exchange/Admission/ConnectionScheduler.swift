@@ -229,7 +229,7 @@ struct ConnectionScheduler<ID: Hashable> {
     /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more, or after
     /// it has waited for four times as many turns as there are connections: its own connections may all be in use for long.
     private mutating func mustYield(_ next: Int, to changed: Int) -> Bool {
-        guard engineOf != nil, next != changed, open >= limits.total, origins[changed].standing == .connection,
+        guard next != changed, open >= limits.total, origins[changed].standing == .connection,
             lastTurn - origins[next].turn <= 4 * UInt64(limits.total)
         else { return false }
         let (own, other) = (origins[next].openCount, origins[changed].openCount)
@@ -243,8 +243,7 @@ struct ConnectionScheduler<ID: Hashable> {
     /// At the total limit, the origin would close the connection, although the other one needs it again at once: the requests of several
     /// engines do not end in the order of their beginnings.
     private mutating func mustHold(_ index: Int) -> Bool {
-        guard engineOf != nil, open >= limits.total, let other = leastRecentlyIdle, let lastUse = idle.first?.key
-        else { return false }
+        guard open >= limits.total, let other = leastRecentlyIdle, let lastUse = idle.first?.key else { return false }
         let count = origins[index].openCount
         // All connections together have served no more than two requests each since that one was used.
         guard count > 0, count == origins[index].connections, !origins[index].isMultiplexed,
@@ -292,7 +291,7 @@ struct ConnectionScheduler<ID: Hashable> {
         switch room(index, on: engine) {
         case .none: false
         case .stream: true
-        case .connection: inUse < limits.total && !mustHold(index)
+        case .connection: inUse < limits.total && (open < limits.total || !mustHold(index))
         }
     }
 
