@@ -77,7 +77,7 @@ final class WireTLS {
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let stream = unsafe stream else { return unsafe receiveFirst(buffer) }
         let count = group.inside { unsafe ccurl_tls_receive(stream, buffer.baseAddress, buffer.count) }
-        if count <= Int(CCURL_TLS_CUT_OFF) { failure = describe("SSL_read", action: "Recv", code: CURLE_RECV_ERROR) }
+        if count <= Int(CCURL_TLS_CUT_OFF) { failure = describe("SSL_read", action: "Recv", CURLE_RECV_ERROR) }
         return count
     }
 
@@ -100,7 +100,7 @@ final class WireTLS {
     func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let stream = unsafe stream else { return unsafe sendFirst(bytes) }
         let count = group.inside { unsafe ccurl_tls_send(stream, bytes.baseAddress, bytes.count) }
-        if count == Int(CCURL_TLS_FAILED) { failure = describe("SSL_write", action: "Send", code: CURLE_SEND_ERROR) }
+        if count == Int(CCURL_TLS_FAILED) { failure = describe("SSL_write", action: "Send", CURLE_SEND_ERROR) }
         return count
     }
 
@@ -120,7 +120,7 @@ final class WireTLS {
     private func take() { unsafe stream = ccurl_tls_take(UnsafeMutableRawPointer(session), socket) }
 
     /// Returns the failure of the stream, in libcurl's words.
-    private func describe(_ function: String, action: String, code: CURLcode) -> EngineFailure {
+    private func describe(_ function: String, action: String, _ code: CURLcode) -> EngineFailure {
         guard let stream = unsafe stream else { return EngineFailure(code, detail: "") }
         var text = [CChar](repeating: 0, count: 256)
         let error = unsafe ccurl_tls_describe(stream, &text, text.count)
