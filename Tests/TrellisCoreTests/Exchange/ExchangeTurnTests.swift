@@ -13,7 +13,7 @@ struct ExchangeTurnTests {
         var turn = ExchangeTurn<Int>()
         #expect(turn.isEmpty)
         turn.add(.event(.admit))
-        turn.add(.call(1))
+        turn.add(.report(1))
         turn.add(.event(.head))
         turn.add(.condition(.hold))
         var words: [String] = []
@@ -21,14 +21,14 @@ struct ExchangeTurnTests {
             switch input {
             case .event(let event): words.append("\(event)")
             case .condition(let condition): words.append("\(condition)")
-            case .call(let number): words.append("\(number)")
+            case .report(let number): words.append("\(number)")
             }
         }
         #expect(words == ["admit", "1", "head", "hold"])
         #expect(turn.isEmpty)
-        turn.add(.call(2))
+        turn.add(.report(2))
         turn.add(.event(.fail))
-        guard case .call(2)? = turn.next(), case .event(.fail)? = turn.next() else {
+        guard case .report(2)? = turn.next(), case .event(.fail)? = turn.next() else {
             Issue.record("wrong order"); return
         }
         #expect(turn.isEmpty)

@@ -306,7 +306,7 @@ extension ExchangeActor {
 
     func reach(_ step: TransferStep, in attempt: ExchangeState.Attempt) {
         // After the connection that this step belongs to.
-        if turn.stage == .performing, !turn.isEmpty { return afterEffects { $0.reach(step, in: attempt) } }
+        if turn.stage == .performing, !turn.isEmpty { return afterEffects(.step(step), in: attempt) }
         guard isPresent(attempt), !state.isEnded, let history = prepared.history else { return }
         switch step {
         case .lookingUp(let host): history.tell(.lookingUp(host: host))

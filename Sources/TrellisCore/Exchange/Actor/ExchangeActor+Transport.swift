@@ -91,10 +91,27 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         (attempt == .later) == (state.expectation == .dropped)
     }
 
+    /// Receives a report whose turn has come.
+    func receive(_ report: WaitingReport) {
+        let attempt = report.attempt
+        switch report.content {
+        case .connected: isConnected(in: attempt)
+        case .step(let step): reach(step, in: attempt)
+        case .protocolSwitch(let head, let connection): switchProtocols(head, connection)
+        case .informational(let head): receiveInformational(head, in: attempt)
+        case .head(let head): receive(head, in: attempt)
+        case .bytes(let bytes): bytes.withBytes { receive($0, in: attempt) }
+        case .chunk(let chunk): receive(chunk, in: attempt)
+        case .needsBody: needsBody(for: attempt)
+        case .sentBody(let count): didSendBody(count, in: attempt)
+        case .end(let end): didEnd(end, in: attempt)
+        }
+    }
+
     // MARK: The connection
 
     func isConnected(in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects { $0.isConnected(in: attempt) } }
+        if turn.stage == .performing { return afterEffects(.connected, in: attempt) }
         guard isPresent(attempt), !state.isEnded else { return }
         deadlines.lastMove = executor.now
         if state.expectation == .awaited { beginContinueWait() } else if waitsForTrust { startPump() }
@@ -152,7 +169,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     /// Passes the connection to the reader of the response, because the server has switched protocols (RFC 9110, section 7.8). The exchange
     /// keeps its slot until the connection is closed.
     func switchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
-        if turn.stage == .performing { return afterEffects { $0.switchProtocols(head, connection) } }
+        if turn.stage == .performing { return afterEffects(.protocolSwitch(head, connection), in: .first) }
         guard !state.isEnded, let inbox = waiters.inbox, inbox.accept(connection) else { return connection.close() }
         handle(.switchProtocols)
         receive(head, in: .first)
@@ -187,7 +204,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
 
     /// Stores an informational head. Status 100 ends the body's wait.
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects { $0.receiveInformational(head, in: attempt) } }
+        if turn.stage == .performing { return afterEffects(.informational(head), in: attempt) }
         guard isPresent(attempt) else { return }
         // Neither changed in place nor a copy: a server may send thousands of these heads.
         var heads = received.informational
@@ -219,7 +236,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     // MARK: The response
 
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return receiveLater(head, in: attempt) }
+        if turn.stage == .performing { return afterEffects(.head(head), in: attempt) }
         guard isPresent(attempt), !state.isEnded, applyFinalHeadToBody(head) else { return }
         received.head = head
         deadlines.lastMove = executor.now
@@ -231,20 +248,17 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         handle(.head)
     }
 
-    @inline(never)
-    private func receiveLater(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        afterEffects { $0.receive(head, in: attempt) }
-    }
-
     func receive(_ chunk: Data, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing, !turn.isEmpty { return afterEffects { $0.receive(chunk, in: attempt) } }
+        if turn.stage == .performing, !turn.isEmpty { return afterEffects(.chunk(chunk), in: attempt) }
         guard mayReceive(chunk.bytes, in: attempt) else { return }
         if let inbox = waiters.inbox { pass(inbox.append(chunk), on: inbox) } else { collect(chunk.bytes) }
     }
 
     func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
         // Bytes alone need not wait for their turn: they lead to no effects before it. Bytes whose turn has come do not wait again.
-        if turn.stage == .performing, !turn.isEmpty { return receiveLater(bytes, in: attempt) }
+        if turn.stage == .performing, !turn.isEmpty {
+            return afterEffects(.bytes([UInt8](copying: bytes)), in: attempt)
+        }
         guard mayReceive(bytes, in: attempt) else { return }
         if let inbox = waiters.inbox { pass(inbox.append(bytes), on: inbox) } else { collect(bytes) }
     }
@@ -276,12 +290,6 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     private func reserveBody() {
         guard let length = received.head?.headers[.contentLength].flatMap({ Int($0) }), length > 0 else { return }
         body.reserve(min(length, Self.largestReserve))
-    }
-
-    @inline(never)
-    private func receiveLater(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
-        let copy = [UInt8](copying: bytes)
-        afterEffects { request in copy.withBytes { request.receive($0, in: attempt) } }
     }
 
     private func pass(_ consequence: BodyInbox.Consequence, on inbox: BodyInbox) {
@@ -351,7 +359,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     // MARK: The end
 
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return endLater(end, in: attempt) }
+        if turn.stage == .performing { return afterEffects(.end(end), in: attempt) }
         guard isPresent(attempt), !state.isEnded else { return }
         received.report = end.report
         received.trailers = end.trailers
@@ -360,11 +368,6 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
             return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))
         }
         handle(.complete)
-    }
-
-    @inline(never)
-    private func endLater(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        afterEffects { $0.didEnd(end, in: attempt) }
     }
 
     private func didFail(_ failure: TransportFailure) {
@@ -444,7 +447,7 @@ extension ExchangeActor {
     }
 
     func needsBody(for attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects { $0.needsBody(for: attempt) } }
+        if turn.stage == .performing { return afterEffects(.needsBody, in: attempt) }
         if isPresent(attempt) { roomForBody() }
     }
 
@@ -471,7 +474,7 @@ extension ExchangeActor {
 
     /// Counts bytes of the body that the transport has sent.
     func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects { $0.didSendBody(count, in: attempt) } }
+        if turn.stage == .performing { return afterEffects(.sentBody(count), in: attempt) }
         if isPresent(attempt) { countSentBody(count) }
     }
 

@@ -21,7 +21,7 @@ actor ExchangeActor: EngineActor {
     // Not changed in place where the change may call other code, because every read would then have to check for exclusive access at run
     // time.
     var state: ExchangeState
-    var turn = ExchangeTurn<@Sendable (isolated ExchangeActor) -> Void>()
+    var turn = ExchangeTurn<WaitingReport>()
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
     var originIndex: ConnectionAdmission.Scheduler.OriginIndex?
     var work = ExchangeWork()
@@ -160,12 +160,12 @@ actor ExchangeActor: EngineActor {
             case nil: return
             case .event(let event): take(event)
             case .condition(let condition): take(condition)
-            case .call(let call): call(self)
+            case .report(let report): receive(report)
             }
         }
     }
 
-    private func wait(_ input: ExchangeTurn<@Sendable (isolated ExchangeActor) -> Void>.Input) {
+    private func wait(_ input: ExchangeTurn<WaitingReport>.Input) {
         if case .event(let event) = input, turn.isEmpty { return turn.event = event }
         var waiting = turn
         turn = ExchangeTurn()
@@ -173,9 +173,11 @@ actor ExchangeActor: EngineActor {
         turn = waiting
     }
 
-    /// Calls the exchange after the effects that it performs at present.
+    /// Receives a report after the effects that the exchange performs at present.
     @inline(never)
-    func afterEffects(_ call: @escaping @Sendable (isolated ExchangeActor) -> Void) { wait(.call(call)) }
+    func afterEffects(_ content: WaitingReport.Content, in attempt: ExchangeState.Attempt) {
+        wait(.report(WaitingReport(content: content, attempt: attempt)))
+    }
 
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) { stopTransport() }

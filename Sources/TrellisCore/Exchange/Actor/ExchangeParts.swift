@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 import HTTPTypes
 
 // What an exchange has besides its state, and cannot be in a value. Every flag is in ``ExchangeState``.
@@ -59,13 +60,13 @@ struct ExchangeWaiters {
 /// The order in which an exchange handles its inputs. The effects of one are complete before the next is handled, and inputs that come in
 /// the meantime wait: a transport may report events while it is called, and would find the exchange between two effects.
 ///
-/// A `Call` is a call of the exchange that may lead to events, such as the report of a head.
-struct ExchangeTurn<Work> {
+/// A `Report` is a report of the transport that may lead to events, such as a head.
+struct ExchangeTurn<Report> {
     /// What an exchange handles.
     enum Input {
         case event(ExchangeState.Event)
         case condition(ExchangeState.Condition)
-        case call(Work)
+        case report(Report)
     }
 
     /// What the exchange is doing.
@@ -97,6 +98,26 @@ struct ExchangeTurn<Work> {
         event = nil
         return .event(first)
     }
+}
+
+/// A report of the transport that waits for its turn. A value, and no closure: most of them need no memory.
+struct WaitingReport {
+    /// What the transport reports.
+    enum Content {
+        case connected
+        case step(TransferStep)
+        indirect case protocolSwitch(ResponseHead, any DuplexConnection)
+        case informational(ResponseHead)
+        case head(ResponseHead)
+        case bytes([UInt8])
+        case chunk(Data)
+        case needsBody
+        case sentBody(Int)
+        indirect case end(TransportEnd)
+    }
+
+    let content: Content
+    let attempt: ExchangeState.Attempt
 }
 
 /// The target of the timer that ends the wait for a silent server. Retains the exchange while the timer is set.
