@@ -69,6 +69,9 @@ package final class AttachedSteps: Sendable {
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
 
+    /// The kinds of steps that there are.
+    let kinds: StepKinds
+
     /// The adapters of ``steps``.
     let adapters: [Adapting]
     /// The steps that answer without waiting.
@@ -92,6 +95,7 @@ package final class AttachedSteps: Sendable {
         hasSteps = own != nil
         self.original = original.map { $0.original ?? $0 }
         steps = given.withWholeInterceptors
+        kinds = StepKinds(steps)
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
@@ -111,6 +115,7 @@ package final class AttachedSteps: Sendable {
         steps = session.steps.followed(by: request.steps)
         given = steps
         (monitors, hasSteps, original) = ([], true, nil)
+        kinds = StepKinds(steps)
         budgets = steps.budgets
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
@@ -120,4 +125,26 @@ package final class AttachedSteps: Sendable {
     }
 
     deinit { UserObjects.release([steps, given, monitors]) }
+}
+
+/// The kinds of steps that every call asks about: to look at a step itself would be to copy it.
+struct StepKinds: OptionSet {
+    let rawValue: UInt8
+
+    static let network = StepKinds(rawValue: 1 << 0)
+    static let cookies = StepKinds(rawValue: 1 << 1)
+    static let cache = StepKinds(rawValue: 1 << 2)
+    static let limits = StepKinds(rawValue: 1 << 3)
+    static let redirectHandler = StepKinds(rawValue: 1 << 4)
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(_ steps: Steps) {
+        self = []
+        if !steps.network.isEmpty { insert(.network) }
+        if steps.cookies != nil { insert(.cookies) }
+        if steps.cache != nil { insert(.cache) }
+        if steps.hasLimits { insert(.limits) }
+        if steps.redirectHandler != nil { insert(.redirectHandler) }
+    }
 }

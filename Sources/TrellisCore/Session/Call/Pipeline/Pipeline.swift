@@ -206,7 +206,7 @@ package final class Pipeline: Sendable {
         let asked = try asked(by: nil)
         var end = first
         if case .failure(let error as NeedsTask) = first.result {
-            let original = steps.adapters.isEmpty ? nil : asked
+            let original = attached.adapters.isEmpty ? nil : asked
             switch error.rest {
             case .hop(let request): end = await hops(request, asked: original)
             case .redirect(let answer, let request): end = await followed(answer, to: request, original)
@@ -392,7 +392,7 @@ package final class Pipeline: Sendable {
             if try !adaptAtOnce(&adapted, from: &index) {
                 adapted = try await adaptWaiting(adapted, from: index, asked)
             }
-            return await hops(adapted, asked: steps.adapters.isEmpty ? nil : request)
+            return await hops(adapted, asked: attached.adapters.isEmpty ? nil : request)
         } catch {
             return end(.failure(error))
         }
@@ -510,7 +510,7 @@ package final class Pipeline: Sendable {
     /// Runs one hop: the steps around it, and inside them the exchanges.
     @inline(__always)
     private func hop(_ request: Request) async throws -> StepResponse {
-        if steps.network.isEmpty { return try await exchange(request) }
+        if !attached.kinds.contains(.network) { return try await exchange(request) }
         return try await runNetworkSteps(request, 0)
     }
 
@@ -537,10 +537,9 @@ package final class Pipeline: Sendable {
         return hasCookies ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
     }
 
-    // Properties of their own keep copies of the steps out of the frames of waiting calls.
-    private var usesCache: Bool { steps.cache != nil && call.delivery != .connection }
-    private var hasCookies: Bool { steps.cookies != nil }
-    private var hasLimits: Bool { steps.hasLimits }
+    private var usesCache: Bool { attached.kinds.contains(.cache) && call.delivery != .connection }
+    private var hasCookies: Bool { attached.kinds.contains(.cookies) }
+    private var hasLimits: Bool { attached.kinds.contains(.limits) }
 
     /// Throws the error of a call that has ended, and ``NeedsTask`` if the call has no actor and its request has to wait: for a disk, for
     /// certificates, or for a decision about its way.
@@ -840,7 +839,7 @@ package final class Pipeline: Sendable {
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
             limit: deadline.limit, start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer,
-            hasRedirectHandler: steps.redirectHandler != nil, mayCutBodies: mayCut, starts: call.starts,
+            hasRedirectHandler: attached.kinds.contains(.redirectHandler), mayCutBodies: mayCut, starts: call.starts,
             onStart: permit?.recordSending, mayBeRepeated: actor != nil || !steps.retriers.isEmpty,
             listedCall: actor == nil ? call : nil)
         let prepared = try session.preparation.prepare(
