@@ -206,7 +206,7 @@ extension Request {
 
         init(_ parts: consuming Parts) {
             mayHaveUserObjects = parts.mayHaveUserObjects
-            self.parts = parts
+            self.parts = consume parts
         }
 
         deinit { if mayHaveUserObjects { releaseParts() } }
@@ -218,6 +218,6 @@ extension Request {
     private mutating func change(_ body: (inout Parts) -> Void) {
         var parts = storage.parts
         body(&parts)
-        storage = Storage(parts)
+        storage = Storage(consume parts)
     }
 }

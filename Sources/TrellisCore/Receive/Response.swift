@@ -20,7 +20,7 @@ public struct Response: Sendable {
         /// The cache status that was added to the response, if one was.
         let addedStatus = LazyReference<Boxed<CacheStatus>>()
 
-        init(_ parts: consuming Parts) { self.parts = parts }
+        init(_ parts: consuming Parts) { self.parts = consume parts }
     }
 
     // A single reference, because a response is passed on often and has many parts.
@@ -78,6 +78,9 @@ public struct Response: Sendable {
     /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it. Later calls have higher numbers.
     public var callID: UInt64 { storage.parts.metrics.callID }
 
+    /// The time that the request waited for its turn: ``Metrics/queuedTime``, without a copy of the metrics.
+    package var queuedTime: Int64 { storage.parts.metrics.queuedTime }
+
     /// The certificates of the server: ``Metrics/serverTrust``.
     public var serverTrust: ServerTrust? { storage.parts.metrics.serverTrust }
 
@@ -102,12 +105,12 @@ public struct Response: Sendable {
         changed { ($0.url, $0.metrics) = (url.withWebSocketScheme, metrics) }
     }
 
-    private init(_ parts: consuming Parts) { storage = Storage(parts) }
+    private init(_ parts: consuming Parts) { storage = Storage(consume parts) }
 
     private func changed(_ change: (inout Parts) -> Void) -> Response {
         var parts = storage.parts
         change(&parts)
-        return Response(parts)
+        return Response(consume parts)
     }
 
     /// The redirects that led to this response, in their order.

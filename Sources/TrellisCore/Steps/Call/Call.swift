@@ -129,8 +129,8 @@ extension Call {
     /// The number of exchanges that may be under way at a time, of which each may be recorded twice.
     private static let recentExchanges = 64
 
-    /// Records an exchange that has ended, if the call has a handle that shows exchanges.
-    func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
+    /// Records an exchange that has ended, if the call has a handle that shows exchanges. Other calls need no copy of the metrics.
+    func record(_ prepared: PreparedRequest, _ metrics: @autoclosure () -> Metrics?, attempt: Int) {
         existingRecord?.withLock { record in
             let recent = record.exchanges?.suffix(Self.recentExchanges)
             guard recent?.contains(where: { $0.prepared === prepared }) == false else { return }
@@ -138,7 +138,7 @@ extension Call {
                 record.exchanges?.removeFirst(Self.maximumExchanges / 10)
             }
             record.exchanges?.append(
-                RequestExchange(attempt: attempt, metrics: metrics ?? Metrics(), prepared: prepared))
+                RequestExchange(attempt: attempt, metrics: metrics() ?? Metrics(), prepared: prepared))
         }
     }
 
