@@ -96,6 +96,7 @@ final class CacheRecording: Sendable {
     /// Makes the entry visible, unless it was dropped, or its response is out of date. A cancelled task does not wait for that.
     func commit() async {
         guard begin() else { return }
+        if cache.memory != nil { return await finish() }
         // A storage that does not suspend has stored the entry at once.
         let task = Task.immediate { await finish() }
         committing.withLock { $0 = task }

@@ -46,6 +46,12 @@ final class ReceivedFields: Sendable {
         return lazy.storeIfNil(Boxed(ConnectionFields.removed(from: head.headers))).value
     }
 
+    /// The length of the body, if the fields have one that is valid.
+    var length: Int64? {
+        let framing = head.headers(nameLengths: Self.framingLengths)
+        return framing.contains(.transferEncoding) ? nil : framing.single(.contentLength).flatMap { Int64($0) }
+    }
+
     /// The number of bytes that the fields take in memory, about.
     var size: Int { 2 * head.fieldSize }
 
@@ -56,8 +62,14 @@ final class ReceivedFields: Sendable {
         }
     }
 
-    private static let ownLengths = [
+    private static let framingLengths = lengths(["content-length", "transfer-encoding"])
+
+    private static let ownLengths = lengths([
         "age", "cache-control", "connection", "content-encoding", "content-location", "content-range", "date", "etag",
         "expires", "last-modified", "location", "vary",
-    ].reduce(UInt64(0)) { $0 | UInt64(1) << UInt64($1.utf8.count) }
+    ])
+
+    private static func lengths(_ names: [String]) -> UInt64 {
+        names.reduce(0) { $0 | UInt64(1) << UInt64($1.utf8.count) }
+    }
 }

@@ -27,7 +27,7 @@ struct StoredHead: Hashable, Sendable {
     /// - Parameter start: The instant before the exchange. The time that the exchange then waited for its turn is no age: it had not been
     ///   sent (RFC 9111, section 4.2.3).
     init(_ response: Response, start: CacheTime, _ cache: HTTPCache) {
-        let queued = response.metrics.queuedTime / 1_000_000
+        let queued = response.queuedTime / 1_000_000
         let sent = CacheTime(milliseconds: start.milliseconds.addingWithLimit(queued))
         self.init(response.head, requestTime: sent, responseTime: cache.now, decidingLengths: cache.decidingLengths)
     }
@@ -50,6 +50,14 @@ struct StoredHead: Hashable, Sendable {
             }
         }
         set { fields = .complete(newValue) }
+    }
+
+    /// The length of the body, if the head has one that is valid: with a `Transfer-Encoding` it has none (RFC 9112, section 6.3).
+    var length: Int64? {
+        switch fields {
+        case .complete(let headers): headers[.contentLength].flatMap { Int64($0) }
+        case .received(let received): received.length
+        }
     }
 
     /// The fields that decide about the storing and the use of the response, perhaps with others. Of a head that was received, only

@@ -10,8 +10,8 @@ extension CacheTurn {
         _ answer: StepResponse, _ received: StoredHead, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
-        await invalidate(after: received, ticket)
-        await freshen(after: received, ticket)
+        if mayInvalidate { await invalidate(after: received, ticket) }
+        if received.status == 304 { await freshen(after: received, ticket) }
         let recording = answer.response.isBodyCut ? nil : await recording(of: received, ticket, &status)
         if recording == nil {
             ticket.settle(.notStored)
@@ -21,6 +21,9 @@ extension CacheTurn {
     }
 
     // MARK: Invalidation
+
+    /// Whether the response may show that stored ones are no longer valid.
+    private var mayInvalidate: Bool { request.method == .head || !CacheUpdate.isSafe(request.method) }
 
     private func invalidate(after received: StoredHead, _ ticket: CacheTicket) async {
         let urls = CacheUpdate.invalidatedURLs(
@@ -49,8 +52,7 @@ extension CacheTurn {
 
     /// Updates the stored responses that a 304 to a condition of the caller is about (RFC 9111, section 4.3.4).
     private func freshen(after received: StoredHead, _ ticket: CacheTicket) async {
-        guard received.status == 304, request.method == .get, request.cacheMode != .noStore, lookup.fields.isConditional
-        else { return }
+        guard request.method == .get, request.cacheMode != .noStore, lookup.fields.isConditional else { return }
         let entries = await matchingEntries(ticket.key)
         for index in CacheUpdate.indices(of: received.headers, in: entries.map(\.head.stored))
         where CacheUpdate.mayReselect(entries[index].head.stored, with: received) {
@@ -94,11 +96,10 @@ extension CacheTurn {
         if received.status == 206, await isPartUnneeded(head, ticket) { return nil }
         // The exchange of a POST began before its own invalidation of the URL.
         let ticket = request.method == .post ? cache.exchanges.begin(ticket.key) : ticket
-        let length = received.headers[.contentLength].flatMap { Int64($0) }
         // A response that held its call, which holds the response, would never be released, nor end its transfer when it is dropped.
         let (observer, attempt) = (pipeline.call.observer, pipeline.context.attempt)
         do {
-            let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
+            let writer = try await storage.makeWriter(for: ticket.key, head, length: received.length)
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
             return CacheRecording(writer, head, ticket: ticket, in: cache, deadline: deadlineOfReader) { error in
