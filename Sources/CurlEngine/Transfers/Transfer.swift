@@ -56,10 +56,11 @@ package final class Transfer: @unchecked Sendable {
         activity = (now, now)
     }
 
-    /// The progress without libcurl.
+    /// The progress without libcurl. Inlined: while a function has access to the connection's variable, it could call any other, so that
+    /// every read of the variable would have to check for exclusive access at run time.
     var wire: WireProgress {
-        _read { yield connection.wire }
-        _modify { yield &connection.wire }
+        @inline(__always) _read { yield connection.wire }
+        @inline(__always) _modify { yield &connection.wire }
     }
 
     // MARK: Control

@@ -46,8 +46,11 @@ extension Transfer {
 
     /// Receives bytes of the body as they are on the wire, with the framing of their chunks.
     func receiveRaw(_ bytes: UnsafeRawBufferPointer) {
-        guard receiving.chunks != nil, unsafe parser.hasFinalHead else { return }
-        unsafe receiving.chunks?.scan(bytes)
+        guard var chunks = receiving.chunks, unsafe parser.hasFinalHead else { return }
+        // Neither changed in place nor a copy: every read of the variable would have to check for exclusive access at run time.
+        receiving.chunks = nil
+        unsafe chunks.scan(bytes)
+        receiving.chunks = chunks
         finishEarlyIfWhole()
     }
 
