@@ -17,7 +17,11 @@ public struct FIFO<Element> {
     @inlinable public var peek: Element? { first < elements.count ? elements[first] : nil }
 
     /// Adds an element at the end.
-    @inlinable public mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable public mutating func append(_ element: Element) {
+        // Most queues have more than one element, and would take memory for each of the first ones.
+        if elements.capacity == 0 { elements.reserveCapacity(4) }
+        elements.append(element)
+    }
 
     /// Removes and returns the first element; `nil` if the queue is empty.
     @inlinable public mutating func popFirst() -> Element? {
