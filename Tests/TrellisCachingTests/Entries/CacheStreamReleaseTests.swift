@@ -30,4 +30,13 @@ struct CacheStreamReleaseTests {
         while world.cache.exchanges.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(try await world.storedCount == (isRead ? 1 : 0))
     }
+    /// A stream that is stored has the transfer of its exchange, which a handle and a download measure and hold, and its observer.
+    @Test func aStreamThatIsStoredIsTheStreamOfItsExchange() async throws {
+        let world = World({ $0.eventMonitors = [RequestLog(.calls) { _ in }] }) { _ in World.response("one") }
+        let stream = try await world.session.stream(World.url)
+        #expect(stream.source is StoringSource && stream.source.transfer is StreamSource)
+        #expect(stream.source.observer != nil && stream.source.elapsedTime != nil)
+        for try await _ in stream.chunks {}
+        #expect(try await world.storedCount == 1)
+    }
 }

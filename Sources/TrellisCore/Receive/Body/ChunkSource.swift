@@ -44,12 +44,12 @@ package protocol WrappingSource: ChunkSource {
 }
 
 extension WrappingSource {
-    var transfer: any ChunkSource { token.source.transfer }
-    var observer: (any ReadingObserver)? { token.source.observer }
-    var metrics: Metrics? { get async { await token.source.metrics } }
-    var elapsedTime: Int64? { token.source.elapsedTime }
+    package var transfer: any ChunkSource { token.source.transfer }
+    package var observer: (any ReadingObserver)? { token.source.observer }
+    package var metrics: Metrics? { get async { await token.source.metrics } }
+    package var elapsedTime: Int64? { token.source.elapsedTime }
 
-    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
+    package func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
 }
 
 /// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
