@@ -8,8 +8,8 @@ final class CacheRecording: Sendable {
         case open
         /// An operation of the writer is under way.
         case busy
-        /// An operation of the writer is under way, after which the entry is dropped.
-        case leaving
+        /// An operation of the writer is under way, after which the entry is dropped. It is late if the storage takes too long for it.
+        case leaving(isLate: Bool)
         /// The entry was stored.
         case stored
         /// The entry was dropped, because its body was not received completely.
@@ -56,7 +56,14 @@ final class CacheRecording: Sendable {
     }
 
     /// Whether the response is not stored for another reason than that its body was not received completely.
-    var isRefused: Bool { state.withLock { if case .refused = $0 { true } else { false } } }
+    var isRefused: Bool {
+        state.withLock { state in
+            switch state {
+            case .refused, .leaving(isLate: true): true
+            case .open, .busy, .leaving, .stored, .dropped: false
+            }
+        }
+    }
 
     /// Adds bytes to the entry, unless it was dropped. A cancelled task, which waits for no disk, drops the entry.
     func write(_ bytes: Data) async {
@@ -85,12 +92,17 @@ final class CacheRecording: Sendable {
         return !isBusy
     }
 
-    /// Drops an entry whose storage takes too long: the response goes on without it.
+    /// Drops an entry whose storage takes too long, unless it has ended just now: the response goes on without it.
     private func giveUp() {
-        discard()
+        let isLate = !Task.isCancelled && deadline.remaining != .zero
+        let isDropped = state.withLock { state in
+            guard case .busy = state else { return false }
+            state = .leaving(isLate: isLate)
+            return true
+        }
+        guard isDropped else { return }
         ticket.settle(.notStored)
-        guard !Task.isCancelled, deadline.remaining != .zero else { return }
-        tell(SlowStorage())
+        if isLate { tell(SlowStorage()) }
     }
 
     /// Makes the entry visible, unless it was dropped, or its response is out of date. A cancelled task does not wait for that.
@@ -132,7 +144,7 @@ final class CacheRecording: Sendable {
                 state = .dropped
                 return true
             case .busy:
-                state = .leaving
+                state = .leaving(isLate: false)
                 return false
             case .leaving, .stored, .dropped, .refused: return false
             }
@@ -155,7 +167,7 @@ final class CacheRecording: Sendable {
 
     private func end(_ next: State) async {
         let isDropped = state.withLock { state in
-            if case .leaving = state { state = .dropped } else { state = next }
+            if case .leaving(let isLate) = state { state = isLate ? .refused : .dropped } else { state = next }
             switch state {
             case .dropped, .refused: return true
             case .open, .busy, .leaving, .stored: return false
@@ -167,7 +179,8 @@ final class CacheRecording: Sendable {
     }
 
     private func fail(_ error: any Error) async {
-        tell(error)
+        // That the storage takes too long is a failure already.
+        if state.withLock({ if case .leaving(isLate: true) = $0 { false } else { true } }) { tell(error) }
         await end(.refused)
     }
 

@@ -1,0 +1,65 @@
+import CurlEngine
+import Foundation
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import TrellisCaching
+@testable import TrellisCore
+
+/// A storage that takes longer for a response than the response waits for it.
+@Suite(.timeLimit(.minutes(3)))
+struct LateStorageTests {
+    /// A storage whose commits wait for a gate, and fail after it.
+    private struct LateStorage: MemoryBackedStorage {
+        struct Full: Error {}
+
+        struct Writer: CacheWriter {
+            let storage: LateStorage
+
+            func write(_ bytes: Data) {}
+
+            func commit() async throws {
+                storage.isReached.open()
+                try await storage.gate.opened()
+                throw Full()
+            }
+
+            func discard() { storage.isDiscarded.open() }
+        }
+
+        let memory = MemoryCacheStorage()
+        let isReached = LoopbackServer.Gate()
+        let gate = LoopbackServer.Gate()
+        let isDiscarded = LoopbackServer.Gate()
+
+        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) -> any CacheWriter {
+            Writer(storage: self)
+        }
+    }
+
+    /// The status says that the storage has not stored the response, and a failure of the storage after that is not a second one.
+    @Test func aLateStorageIsOneFailure() async throws {
+        let (storage, clock) = (LateStorage(), TestClock())
+        let world = CacheWorld(storage: storage, clock: clock) { _ in CacheWorld.response("one") }
+        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+        let stream = try await world.session.stream(request)
+        let hasEnded = Locked(false)
+        let ending = Task {
+            defer { hasEnded.withLock { $0 = true } }
+            return try await stream.finalResponse()
+        }
+        try await storage.isReached.opened()
+        // The wait for the storage may begin after a move.
+        while !hasEnded.withLock({ $0 }), !Task.isCancelled {
+            clock.move(by: .seconds(5))
+            await Task.yield()
+        }
+        let status = try #require(try await ending.value.cacheStatus)
+        #expect(!status.isStored && status.detail == "storage")
+        #expect(world.cache.statistics.failureCount == 1)
+        storage.gate.open()
+        try await storage.isDiscarded.opened()
+        #expect(world.cache.statistics.failureCount == 1)
+    }
+}
