@@ -56,11 +56,11 @@ package final class Transfer: @unchecked Sendable {
         activity = (now, now)
     }
 
-    /// The progress without libcurl. Inlined: while a function has access to the connection's variable, it could call any other, so that
-    /// every read of the variable would have to check for exclusive access at run time.
+    /// The progress without libcurl. Not changed in place: every read of the connection's variable would have to check for exclusive access
+    /// at run time. Changes of single values are made in ``connection``.
     var wire: WireProgress {
-        @inline(__always) _read { yield connection.wire }
-        @inline(__always) _modify { yield &connection.wire }
+        get { connection.wire }
+        set { connection.wire = newValue }
     }
 
     // MARK: Control
