@@ -118,13 +118,14 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// Stores the task for the moment when the call must end, which may be in the past already.
+    /// Stores the task for the moment when the call must end, which may be in the past already. A task whose steps have returned need not
+    /// be cancelled.
     nonisolated func keep(_ work: Task<Void, Never>) {
-        let isDecided = call.record.withLock { record in
+        let mustCancel = call.record.withLock { record in
             if !record.isDecided { record.work = work }
-            return record.isDecided
+            return record.endReason != nil
         }
-        if isDecided { work.cancelOffEngine() }
+        if mustCancel { work.cancelOffEngine() }
     }
 
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
@@ -197,6 +198,7 @@ actor RequestActor: EngineActor {
         call.record.withLock { record in
             guard !record.isDecided else { return false }
             (record.isDecided, record.endReason) = (true, reason)
+            if reason == nil { record.work = nil }
             return true
         }
     }
@@ -247,8 +249,7 @@ actor RequestActor: EngineActor {
         if let error = call.cancellation { cancel(error) }
         guard !state.isFinished else { return false }
         if let last = self.exchange, last !== exchange, !last.isEnded {
-            others.removeAll { $0.isEnded }
-            others.append(last)
+            others = others.filter { !$0.isEnded } + [last]
         }
         self.exchange = exchange
         measureBodies()
@@ -257,7 +258,11 @@ actor RequestActor: EngineActor {
     }
 
     func handle(_ event: RequestState.Event) {
-        switch state.handle(event) {
+        // Not changed in place: every read of the variable would have to check for exclusive access at run time.
+        var next = state
+        let effect = next.handle(event)
+        state = next
+        switch effect {
         case .nothing: break
         case .pauseExchanges:
             call.observer?.tell(.suspended)
