@@ -85,7 +85,7 @@ extension CacheTurn {
     private func pipeline(leadingWith ticket: CacheTicket?) -> Pipeline {
         // A handler may make any response storable, and the head of a stream is handled before its body anyway.
         guard let ticket, ticket.isLeading, pipeline.call.delivery == .memory,
-            pipeline.steps.cachedResponseHandler == nil
+            !pipeline.attached.kinds.contains(.storingHandler)
         else { return pipeline }
         let lead = CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: cache.now)
         return Pipeline(pipeline) { lead.endWaitIfUnstorable($0) }

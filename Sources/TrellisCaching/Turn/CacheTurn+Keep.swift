@@ -81,7 +81,7 @@ extension CacheTurn {
             return nil
         }
         var head = CachedHead(received, request: headers)
-        if let handler = pipeline.steps.cachedResponseHandler {
+        if pipeline.attached.kinds.contains(.storingHandler), let handler = pipeline.steps.cachedResponseHandler {
             guard let changed = await handler.headToStore(head, of: request) else {
                 status.detail = "handler"
                 return nil

@@ -79,7 +79,7 @@ extension CacheTurn {
 
     /// Returns whether a response is a redirect that the call follows or refuses, so that nobody gets its body.
     func isFollowed(_ head: ResponseHead) -> Bool {
-        pipeline.steps.redirectHandler == nil && mayCutBodies && !head.redirectTargets.isEmpty
+        !pipeline.attached.kinds.contains(.redirectHandler) && mayCutBodies && !head.redirectTargets.isEmpty
     }
 
     /// Returns whether the call may continue after a response, so that the limit on its body applies only if it turns out to be final.

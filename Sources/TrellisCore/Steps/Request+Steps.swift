@@ -70,7 +70,7 @@ package final class AttachedSteps: Sendable {
     let budgets: [RetryBudget]
 
     /// The kinds of steps that there are.
-    let kinds: StepKinds
+    package let kinds: StepKinds
 
     /// The adapters of ``steps``.
     let adapters: [Adapting]
@@ -128,16 +128,21 @@ package final class AttachedSteps: Sendable {
 }
 
 /// The kinds of steps that every call asks about: to look at a step itself would be to copy it.
-struct StepKinds: OptionSet {
-    let rawValue: UInt8
+package struct StepKinds: OptionSet, Sendable {
+    /// The bits of the set.
+    package let rawValue: UInt8
 
     static let network = StepKinds(rawValue: 1 << 0)
     static let cookies = StepKinds(rawValue: 1 << 1)
     static let cache = StepKinds(rawValue: 1 << 2)
     static let limits = StepKinds(rawValue: 1 << 3)
-    static let redirectHandler = StepKinds(rawValue: 1 << 4)
+    /// The handler that is asked about each redirect.
+    package static let redirectHandler = StepKinds(rawValue: 1 << 4)
+    /// The handler that is asked about each response that a cache could store.
+    package static let storingHandler = StepKinds(rawValue: 1 << 5)
 
-    init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Creates a set from its bits.
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     init(_ steps: Steps) {
         self = []
@@ -146,5 +151,6 @@ struct StepKinds: OptionSet {
         if steps.cache != nil { insert(.cache) }
         if steps.hasLimits { insert(.limits) }
         if steps.redirectHandler != nil { insert(.redirectHandler) }
+        if steps.storingHandler != nil { insert(.storingHandler) }
     }
 }
