@@ -83,7 +83,7 @@ extension WireConnection {
             let count = unsafe link.receive(UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
             guard count > 0 else { return receivedNothing(count, for: transfer) }
             if transfer.wire.firstByte == 0 {
-                transfer.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
+                transfer.connection.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
             }
             // The bytes of a head's line that does not end do not count against the idle limit.
             let headBytes = unsafe decoder.headBytes

@@ -12,7 +12,7 @@ extension WireConnection {
     func send(_ transfer: Transfer) {
         let (engine, table) = (transfer.engine, transfer.engine.wire)
         self.transfer = transfer
-        transfer.wire.connection = self
+        transfer.connection.wire.connection = self
         transfer.attempts += 1
         if transfer.options.readsCertificates, let tls = link.tls {
             transfer.delegate?.transferDidReceiveCertificates(tls.certificates)

@@ -11,7 +11,7 @@ extension WireTable {
             return end(transfer, .outOfMemory)
         }
         setUse(socket, .handshake(tls))
-        transfer.wire.tls = tls
+        transfer.connection.wire.tls = tls
         // libcurl names its own interest in the socket.
         handshake(on: socket, wants: [])
         if let failure = tls.begin(for: transfer) { return end(transfer, failure) }
@@ -43,14 +43,14 @@ extension WireTable {
         }
         // The transfer is ended with the changes.
         guard !transfer.isCancelled, transfer.failure == nil else { return }
-        transfer.wire.tls = nil
-        transfer.wire.secured = MonotonicClock.now().nanoseconds
+        transfer.connection.wire.tls = nil
+        transfer.connection.wire.secured = MonotonicClock.now().nanoseconds
         begin(WireLink(socket: tls.socket, tls: tls), to: tls.peer, for: transfer)
     }
 
     /// Ends a handshake, or what it has made, of which nothing was used.
     func end(_ tls: WireTLS, of transfer: Transfer) {
-        transfer.wire.tls = nil
+        transfer.connection.wire.tls = nil
         tls.close()
         closeAttempt(tls.socket)
     }

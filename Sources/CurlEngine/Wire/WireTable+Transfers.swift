@@ -5,11 +5,13 @@ extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {
         let engine = transfer.engine
-        if transfer.wire.start == 0 { transfer.wire.start = engine.executor.engineLoop.systemNow.nanoseconds }
+        if transfer.wire.start == 0 {
+            transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds
+        }
         if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
             let connection = idleConnection(for: transfer)
         {
-            transfer.wire.isReused = true
+            transfer.connection.wire.isReused = true
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
         }
@@ -68,7 +70,7 @@ extension WireTable {
 
     private func lookUp(_ host: String, for transfer: Transfer) {
         let engine = transfer.engine
-        transfer.wire.isLookingUp = true
+        transfer.connection.wire.isLookingUp = true
         waiting.insert(transfer)
         if transfer.lookup == .leading { engine.lookups.isStillLeading(transfer) } else { transfer.reportLookup() }
         SystemLookup.threads.add {
@@ -83,7 +85,7 @@ extension WireTable {
     ) {
         // The engine may have ended.
         guard transfer.wire.isLookingUp else { return }
-        transfer.wire.isLookingUp = false
+        transfer.connection.wire.isLookingUp = false
         waiting.remove(transfer)
         guard case .success(let addresses) = result, !addresses.isEmpty else {
             return end(transfer, .unresolved(transfer))
@@ -117,15 +119,15 @@ extension WireTable {
         transfer.engine.makeRoomForConnection(for: transfer)
         let port = transfer.options.route.target(of: transfer.options.url).port
         let race = WireRace(transfer, addresses: addresses, port: port)
-        transfer.wire.lookedUp = MonotonicClock.now().nanoseconds
-        transfer.wire.race = race
+        transfer.connection.wire.lookedUp = MonotonicClock.now().nanoseconds
+        transfer.connection.wire.race = race
         race.beginNext()
     }
 
     /// Records that all attempts to make a connection have failed.
     func isLost(_ race: WireRace, error: Int32) {
         let transfer = race.transfer
-        transfer.wire.race = nil
+        transfer.connection.wire.race = nil
         if let failure = race.failure { return end(transfer, failure) }
         let route = transfer.options.route
         let target = route.target(of: transfer.options.url)
@@ -149,7 +151,7 @@ extension WireTable {
         race.end()
         let needsConnection = transfer.wire.needsConnection
         transfer.wire = WireProgress()
-        transfer.wire.needsConnection = needsConnection
+        transfer.connection.wire.needsConnection = needsConnection
         if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
             if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }
@@ -163,8 +165,8 @@ extension WireTable {
     /// Sends the request of a transfer on the connection that was made for it.
     func isWon(_ race: WireRace, by socket: Int32, to peer: Peer) {
         let transfer = race.transfer
-        transfer.wire.race = nil
-        transfer.wire.connected = MonotonicClock.now().nanoseconds
+        transfer.connection.wire.race = nil
+        transfer.connection.wire.connected = MonotonicClock.now().nanoseconds
         guard transfer.options.url.isSecure else {
             return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer)
         }
@@ -216,10 +218,10 @@ extension WireTable {
     /// Takes a transfer from its connection, or from its way to one. Returns whether the connection was kept.
     private func leave(_ transfer: Transfer, keeps: Bool) -> Bool? {
         transfer.wire.race?.end()
-        transfer.wire.race = nil
+        transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
         guard let connection = transfer.wire.connection else { return nil }
-        transfer.wire.connection = nil
+        transfer.connection.wire.connection = nil
         guard keeps, !connection.isRetired else {
             close(connection)
             connection.transfer = nil
@@ -250,7 +252,7 @@ extension WireTable {
         _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
         transfer.wire = WireProgress()
-        transfer.wire.needsConnection = true
+        transfer.connection.wire.needsConnection = true
         transfer.engine.enqueue([transfer])
     }
 
