@@ -84,7 +84,7 @@ package final class FileReader: Sendable {
         case complete
         /// The result if the socket has no room at present.
         case full
-        /// The result if the file system cannot send files.
+        /// The result if the file system cannot send files, or reports an error that may be another one in a copy.
         case unsupported
         /// The result if the connection is broken, with the system's code.
         case broken(Int32)
@@ -101,7 +101,8 @@ package final class FileReader: Sendable {
                     let rest = Int(bytes.upperBound - position)
                     let sent = ccurl_socket_send_file(socket, descriptor, position, rest)
                     guard sent > 0 else {
-                        return (Int(position - bytes.lowerBound), sent == 0 ? .failed(.shrunk) : Self.failure(errno))
+                        let reason = sent == 0 ? Sending.failed(.shrunk) : Self.failure(errno, on: socket)
+                        return (Int(position - bytes.lowerBound), reason)
                     }
                     position += Int64(sent)
                 }
@@ -112,12 +113,15 @@ package final class FileReader: Sendable {
         }
     }
 
-    private static func failure(_ code: Int32) -> Sending {
+    /// Returns the result after an error, which may be the file system's or the socket's. A connection that is not broken would wait for
+    /// the rest of the body.
+    static func failure(_ code: Int32, on socket: Int32) -> Sending {
         switch code {
         case EAGAIN: .full
         case EINVAL, ENOSYS, EOPNOTSUPP, EOVERFLOW: .unsupported
         case EIO, ESTALE: .failed(FileError(reason: unsafe String(cString: strerror(code))))
-        default: .broken(code)
+        case EPIPE, ECONNRESET: .broken(code)
+        default: ccurl_socket_is_open(socket) ? .unsupported : .broken(code)
         }
     }
 

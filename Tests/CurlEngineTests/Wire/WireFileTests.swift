@@ -172,6 +172,20 @@ struct WireFileTests {
         await run.finish()
     }
 
+    /// A file system may report an error that sockets have too.
+    @Test func anErrorOfTheFileSystemIsNoEndOfTheConnection() {
+        var ends: [Int32] = [-1, -1]
+        #expect(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        defer { _ = close(ends[0]) }
+        func isBroken(_ code: Int32) -> Bool {
+            if case .broken(code) = FileReader.failure(code, on: ends[0]) { true } else { false }
+        }
+        #expect([ENOTCONN, ETIMEDOUT, EACCES, ENOMEM].allSatisfy { !isBroken($0) })
+        #expect(isBroken(EPIPE) && isBroken(ECONNRESET))
+        _ = close(ends[1])
+        #expect(isBroken(ENOTCONN) && isBroken(ETIMEDOUT) && !isBroken(EINVAL))
+    }
+
     /// The server answers before it has read the body, and closes the connection.
     @Test func anEarlyAnswerEndsTheSendingOfAFile() async throws {
         let server = try LoopbackServer { connection in
