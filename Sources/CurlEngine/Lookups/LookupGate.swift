@@ -88,6 +88,8 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     private func name(_ transfer: Transfer) -> String? {
         let route = transfer.options.route
         guard let name = route.lookedUpName(for: transfer.options.url) else { return nil }
+        // Neither libcurl nor the engine knows the addresses that the other one has looked up.
+        guard !transfer.isOnWire else { return "\(name) wire" }
         return route.hasOwnAddresses ? "\(name) \(ownCache)" : name
     }
 

@@ -38,6 +38,8 @@ extension WireTable {
         if let known = engine.lookups.limit.shared.addresses(
             of: host, transfer.options.route.parts.family, now: engine.executor.engineLoop.systemNow)
         {
+            // The lookup was earlier, and another one is due earlier than after a lookup now.
+            if transfer.lookup == .leading { engine.lookupDidEnd(transfer, isResolved: false) }
             return connect(transfer, to: known)
         }
         lookUp(host, for: transfer)

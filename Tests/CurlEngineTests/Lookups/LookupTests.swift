@@ -172,6 +172,29 @@ struct LookupTests {
         }
     }
 
+    /// libcurl keeps the addresses that it has looked up, of which the engine itself knows nothing.
+    @Test func theEngineLooksUpOnceANameThatLibcurlKnows() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World { connection in
+                // The connection of libcurl, which would speak HTTP/2.
+                guard connection.ordinal > 1 else { return }
+                while try connection.nextRequest() != nil { try connection.write(World.hello) }
+            }
+            world.names.release()
+            let options = try world.getOverIPv4("h")
+            let other = TransferOptions(
+                url: options.url, route: options.route, method: "GET", version: .http2PriorKnowledge)
+            _ = await world.runs[0].perform(other)
+            let texts = await withTaskGroup { group in
+                for _ in 0..<20 { group.addTask { await world.runs[0].perform(options).text } }
+                return await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            expectInProcess(texts == Array(repeating: "hello", count: 20))
+            expectInProcess(world.names.names.count == 2, "\(world.names.names)")
+            await world.finish()
+        }
+    }
+
     /// Names that take long to resolve do not delay requests on a kept connection, although the name of its host is not known any more.
     @Test func aKeptConnectionNeedsNoTurn() async {
         await #expect(processExitsWith: .success) {
