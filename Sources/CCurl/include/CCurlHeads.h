@@ -36,7 +36,7 @@ struct ccurl_fields {
 };
 #define CCURL_NOTE_CODING 1            // there is a Transfer-Encoding
 #define CCURL_NOTE_CHUNKED 2           // which is `chunked` alone
-#define CCURL_NOTE_CLOSE 4             // a Connection has `close`
+#define CCURL_NOTE_CLOSE 4             // a Connection, or a Proxy-Connection, has `close`
 #define CCURL_NOTE_KEEP_ALIVE 8        // a Connection has `keep-alive`
 #define CCURL_NOTE_KEEP_ALIVE_FIELD 16 // there is a field Keep-Alive
 #define CCURL_NOTE_CONTENT_CODING 32   // there is a Content-Encoding

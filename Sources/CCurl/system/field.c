@@ -149,6 +149,8 @@ static inline bool note(const unsigned char *name, size_t name_length, const uns
     return true;
   case 16:
     if (is_name(name, "content-encoding", 16)) fields->notes |= CCURL_NOTE_CONTENT_CODING;
+    // Old proxies say so.
+    if (is_name(name, "proxy-connection", 16) && has_token(value, length, "close", 5)) fields->notes |= CCURL_NOTE_CLOSE;
     return true;
   case 17:
     if (!is_name(name, "transfer-encoding", 17)) return true;

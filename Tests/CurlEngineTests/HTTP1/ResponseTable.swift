@@ -140,6 +140,7 @@ enum ResponseTable {
     static let persistence: [ResponseRow] = [
         none("Connection: close", isReusable: false), none("connection: CLOSE", isReusable: false),
         none("Connection: keep-alive"), none("Connection: x, close", isReusable: false),
+        none("Proxy-Connection: Close", isReusable: false), none("Proxy-Connection: keep-alive"),
         none("Connection: close,x", isReusable: false), none("Connection: closed"), none("Connection: x close"),
         none("Connection: keep-alive\r\nConnection: ,\tClose ,", isReusable: false),
         .whole(
