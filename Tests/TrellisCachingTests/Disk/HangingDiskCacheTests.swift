@@ -81,7 +81,7 @@ struct HangingDiskCacheTests {
             let hasEnded = Locked(false)
             let call = Task {
                 defer { hasEnded.withLock { $0 = true } }
-                let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+                let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil, total: nil))
                 guard isStream else { return try await world.session.data(request).0.count }
                 var count = 0
                 for try await chunk in try await world.session.stream(request).chunks { count += chunk.count }
