@@ -52,7 +52,8 @@ struct SwitchingEndTests {
             try pieces.write(to: connection)
         }
         let session = session(clock: clock)
-        let request = Request(server.url()).withTimeouts(Timeouts(responseHead: .seconds(300), total: .seconds(3600)))
+        let request = Request(server.url()).withTimeouts(
+            Timeouts(idle: nil, responseHead: .seconds(300), total: .seconds(3600)))
         async let error = expectFailure([.responseTimeout]) {
             try await session.switchProtocols(to: "echo", request).response
         }
