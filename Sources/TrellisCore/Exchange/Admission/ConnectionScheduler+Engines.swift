@@ -143,7 +143,11 @@ extension ConnectionScheduler {
     /// Returns the engine with least to do, if that is much less than another one has to do, or the other one is stuck; otherwise the other
     /// one.
     private func lighter(than engine: Int, among candidates: Candidates, _ condition: Condition) -> Int {
-        guard let least = least(among: candidates, condition, where: { $0 != engine }) else { return engine }
+        guard let least = least(among: candidates, condition, where: { $0 != engine }) else {
+            guard condition.isStuck(engine) else { return engine }
+            let all = Candidates(home: 0, count: engines.count, total: engines.count)
+            return self.least(among: all, condition, where: { $0 != engine }) ?? engine
+        }
         if condition.isStuck(engine) { return least }
         let (work, other) = (load(of: engine), load(of: least))
         let isLess = work > other && condition.isBusy(engine) && !condition.isBusy(least)
@@ -198,7 +202,7 @@ extension ConnectionScheduler {
     /// Removes a request from its engine.
     mutating func end(_ index: Int, on engine: Int) {
         let before = origins[index].connections
-        origins[index].end(on: engine)
+        origins[index].end(on: engine, release: releaseCount + 1)
         inUse += origins[index].connections - before
         engines[engine].requests -= 1
     }

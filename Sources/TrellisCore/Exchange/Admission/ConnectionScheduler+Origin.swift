@@ -30,6 +30,8 @@ extension ConnectionScheduler {
         var open = 0
         /// The number of requests that use these connections.
         var active = 0
+        /// The number of the last release of one of these connections, among those of all origins.
+        var lastRelease: UInt64 = 0
 
         /// Returns the number of connections in use if each carries `streams` requests.
         func used(_ streams: Int) -> Int { (active + streams - 1) / streams }
@@ -147,11 +149,17 @@ extension ConnectionScheduler {
             return true
         }
 
-        /// Removes a request from an engine. Its connection becomes idle.
-        mutating func end(on engine: Int) {
+        /// Removes a request from an engine. Its connection becomes idle with a release that has a number.
+        mutating func end(on engine: Int, release: UInt64) {
             active -= 1
-            modify(engine) { $0.active -= 1 }
+            modify(engine) { share in
+                share.active -= 1
+                share.lastRelease = release
+            }
         }
+
+        /// Returns the number of the last release of a connection on an engine.
+        func lastRelease(on engine: Int) -> UInt64 { shares.indices.contains(engine) ? shares[engine].lastRelease : 0 }
 
         /// Returns the number of connections that an engine has open.
         func openCount(on engine: Int) -> Int { shares.indices.contains(engine) ? shares[engine].open : 0 }
@@ -167,12 +175,15 @@ extension ConnectionScheduler {
 
         /// Closes an idle connection. Returns its engine; `nil` if no connection is idle.
         mutating func closeIdle() -> Int? {
-            let streams = streams
-            guard let engine = shares.indices.first(where: { shares[$0].open > shares[$0].used(streams) }) else {
-                return nil
-            }
+            guard let engine = idleEngine else { return nil }
             modify(engine) { $0.open -= 1 }
             return engine
+        }
+
+        /// The first engine with an idle connection; `nil` if no connection is idle.
+        var idleEngine: Int? {
+            let streams = streams
+            return shares.indices.first { shares[$0].open > shares[$0].used(streams) }
         }
 
         /// Records that an engine has closed its idle connections.

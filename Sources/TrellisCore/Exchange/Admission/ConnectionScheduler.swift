@@ -11,6 +11,7 @@ import CurlEngine
 /// hold for all engines together. With one engine, the engine's own pool closes idle connections at the limit, and only those in use count.
 ///
 /// If a session with several engines has all its connections, an origin leaves the idle connections of others to them for a moment: a hold.
+/// So does an engine of an origin that has all its connections.
 /// ``endHold()`` is called at a fixed interval, and ends the hold for the origins that waited at the call before. A hold lasts for one to
 /// two intervals.
 struct ConnectionScheduler<ID: Hashable> {
@@ -82,7 +83,12 @@ struct ConnectionScheduler<ID: Hashable> {
     private var patienceEnd: UInt64 = 0
     /// The latest turn at the last call of ``endHold()``.
     private var lastHoldEnd: UInt64 = 0
-    /// Whether an origin leaves an idle connection of another one to it, so that ``endHold()`` must be called a moment later.
+    /// ``releaseCount`` as it was at the last call of ``endHold()``, and at the one before.
+    private var holdReleases: (last: UInt64, before: UInt64) = (0, 0)
+    /// The origins of which an engine leaves an idle connection to another engine.
+    private var keeping: Set<Int> = []
+    /// Whether an origin, or an engine of one, leaves an idle connection of another one to it, so that ``endHold()`` must be called a
+    /// moment later.
     private(set) var isHolding = false
 
     init(limits: ConnectionLimits) { self.limits = limits.usable }
@@ -134,7 +140,7 @@ struct ConnectionScheduler<ID: Hashable> {
         let engine = engineOf == nil ? 0 : engine
         if engineOf != nil { settle(index, on: engine, mayShare: mayShare) }
         if !origins[index].hasWaiting(), hasRoom(index, on: engine) {
-            let isExclusive = origins[index].sharing == .exclusive
+            let isExclusive = mayShare && origins[index].sharing == .exclusive
             let isFirst = mayShare && !isExclusive && origins[index].active == 0
             if isFirst { origins[index].sharing = .probed(by: id) }
             return Entry(
@@ -254,9 +260,28 @@ struct ConnectionScheduler<ID: Hashable> {
         return true
     }
 
-    /// Lets origins take idle connections of others if they have waited since before the last call. Returns the slots that are granted.
+    /// Returns whether an origin's request waits a moment for a connection of its engine, and leaves the idle connection of another engine
+    /// to that one. At the limit per origin, the engine would close the connection, although the other one needs it again at once: the
+    /// requests of an engine end and begin in bursts.
+    private mutating func mustKeep(_ index: Int, on engine: Int) -> Bool {
+        guard engineOf != nil, origins[index].openCount >= limits.perOrigin, !origins[index].isMultiplexed,
+            origins[index].openCount(on: engine) > 0, !origins[index].hasRoom(on: engine),
+            let other = origins[index].idleEngine, !origins[index].isUneven(other, engine),
+            origins[index].lastRelease(on: other) > holdReleases.before
+        else { return false }
+        isHolding = true
+        keeping.insert(index)
+        return true
+    }
+
+    /// Lets origins take idle connections of others if they have waited since before the last call, and engines those that were not used
+    /// since then. Returns the slots that are granted.
     mutating func endHold() -> [Grant] {
         isHolding = false
+        holdReleases = (releaseCount, holdReleases.last)
+        let kept = keeping
+        keeping = []
+        for index in kept { stand(index) }
         patienceEnd = lastHoldEnd
         lastHoldEnd = lastTurn
         return wantingConnections.first.map { admitWaiting(after: $0.member) } ?? []
@@ -270,7 +295,9 @@ struct ConnectionScheduler<ID: Hashable> {
 
     /// Moves an origin to the heap for the room that it has now, ordered by its turn.
     private mutating func stand(_ index: Int) {
-        let standing = origins[index].hasWaiting() ? room(index, on: origins[index].nextEngine ?? 0) : .none
+        let engine = origins[index].nextEngine
+        var standing = engine.map { room(index, on: $0) } ?? .none
+        if standing == .connection, let engine, mustKeep(index, on: engine) { standing = .none }
         if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
         if standing != .connection, origins[index].standing == .connection { wantingConnections.remove(index) }
         origins[index].standing = standing
@@ -291,7 +318,8 @@ struct ConnectionScheduler<ID: Hashable> {
         switch room(index, on: engine) {
         case .none: false
         case .stream: true
-        case .connection: inUse < limits.total && (open < limits.total || !mustHold(index))
+        case .connection:
+            inUse < limits.total && (open < limits.total || !mustHold(index)) && !mustKeep(index, on: engine)
         }
     }
 
