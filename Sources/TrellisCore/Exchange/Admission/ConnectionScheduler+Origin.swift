@@ -119,8 +119,7 @@ extension ConnectionScheduler {
             if case .probed = sharing { return .none }
             guard active < requests else { return .none }
             if isMultiplexed {
-                let active = engine.map { shares.indices.contains($0) ? shares[$0].active : 0 } ?? active
-                if active % streamsPerConnection != 0 { return .stream }
+                if engine.map({ hasStream(on: $0) }) ?? (active % streamsPerConnection != 0) { return .stream }
             }
             return connections < limit ? .connection : .none
         }
@@ -227,13 +226,17 @@ extension ConnectionScheduler {
         /// Returns the number of requests ahead of a waiting one on its engine.
         func countAhead(of id: ID) -> Int? { lines.lazy.compactMap { $0.queue.countAhead(of: id) }.first }
 
-        /// The engine whose next request is served next; `nil` if none waits.
+        /// Returns the engine whose next request is served next; `nil` if none waits.
         ///
         /// Of the requests with the highest priority, one on an engine with an idle connection comes first, so that connections are seldom
         /// closed for others. An engine with fewer connections for more requests gets one of them, and so does an engine whose requests
         /// were overtaken by four times as many as the origin has connections.
-        var nextEngine: Int? {
+        ///
+        /// - Parameter requests: The maximum number of requests. Without one, a stream on a shared connection takes nothing from the
+        ///   requests that wait for a connection on another engine, and does not wait for them.
+        func nextEngine(requests: Int) -> Int? {
             guard lines.count > 1 else { return waitingCount > 0 ? 0 : nil }
+            if requests == .max, let engine = engineWithStream { return engine }
             var (oldest, rank): (Int?, Int) = (nil, .max)
             for engine in lines.indices where lines[engine].queue.count > 0 {
                 if oldest.map({ lines[engine].since < lines[$0].since }) ?? true { oldest = engine }
@@ -248,6 +251,22 @@ extension ConnectionScheduler {
             }
             guard let neediest, let idle else { return neediest }
             return isUneven(idle, neediest) && isNeedier(neediest, than: idle) ? neediest : idle
+        }
+
+        /// The engine with room for a stream whose next request has the highest priority; `nil` if none has a stream for its requests.
+        private var engineWithStream: Int? {
+            guard isMultiplexed else { return nil }
+            var (best, rank): (Int?, Int) = (nil, .max)
+            for engine in lines.indices where hasStream(on: engine) {
+                guard let next = lines[engine].queue.nextRank, next < rank else { continue }
+                (best, rank) = (engine, next)
+            }
+            return best
+        }
+
+        /// Returns whether the connections in use of an engine have room for a stream, if requests share them.
+        private func hasStream(on engine: Int) -> Bool {
+            shares.indices.contains(engine) && shares[engine].active % streamsPerConnection != 0
         }
 
         /// Returns whether more requests wait for each connection of an engine than for those of another.

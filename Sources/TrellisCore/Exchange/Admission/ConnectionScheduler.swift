@@ -139,7 +139,7 @@ struct ConnectionScheduler<ID: Hashable> {
         let index = origins.indices.contains(hint) && origins[hint].isNamed(origin) ? hint : index(of: origin)
         let engine = engineOf == nil ? 0 : engine
         if engineOf != nil { settle(index, on: engine, mayShare: mayShare) }
-        if !origins[index].hasWaiting(), hasRoom(index, on: engine) {
+        if mayPass(index, on: engine), hasRoom(index, on: engine) {
             let isExclusive = mayShare && origins[index].sharing == .exclusive
             let isFirst = mayShare && !isExclusive && origins[index].active == 0
             if isFirst { origins[index].sharing = .probed(by: id) }
@@ -158,7 +158,7 @@ struct ConnectionScheduler<ID: Hashable> {
         let index = originIndex.value
         guard origins[index].leave(id, on: engineOf?(id) ?? 0) else { return }
         waitingCount -= 1
-        guard !origins[index].hasWaiting() else { return }
+        // The next request may need another kind of room.
         stand(index)
         forgetIfUnused(index)
     }
@@ -209,7 +209,7 @@ struct ConnectionScheduler<ID: Hashable> {
         guard waitingCount > 0 else { return [] }
         stand(changed)
         var granted: [Grant] = []
-        while let index = nextOrigin(after: changed), let engine = origins[index].nextEngine,
+        while let index = nextOrigin(after: changed), let engine = nextEngine(index),
             let id = origins[index].next(on: engine)
         {
             waitingCount -= 1
@@ -295,7 +295,7 @@ struct ConnectionScheduler<ID: Hashable> {
 
     /// Moves an origin to the heap for the room that it has now, ordered by its turn.
     private mutating func stand(_ index: Int) {
-        let engine = origins[index].nextEngine
+        let engine = origins[index].hasWaiting() ? nextEngine(index) : nil
         var standing = engine.map { room(index, on: $0) } ?? .none
         if standing == .connection, let engine, mustKeep(index, on: engine) { standing = .none }
         if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
@@ -308,10 +308,22 @@ struct ConnectionScheduler<ID: Hashable> {
         }
     }
 
+    private mutating func nextEngine(_ index: Int) -> Int? {
+        origins[index].nextEngine(requests: limits.requestsPerOrigin ?? .max)
+    }
+
     private mutating func room(_ index: Int, on engine: Int) -> Room {
         origins[index].room(
             perOrigin: limits.perOrigin, requests: limits.requestsPerOrigin ?? .max,
             engine: engineOf == nil ? nil : engine)
+    }
+
+    /// Returns whether no request of an origin is ahead of a new one on an engine. Requests on other engines are not, if the new one needs
+    /// only a stream on a shared connection.
+    private mutating func mayPass(_ index: Int, on engine: Int) -> Bool {
+        guard origins[index].hasWaiting() else { return true }
+        return limits.requestsPerOrigin == nil && origins[index].waitingCount(on: engine) == 0
+            && room(index, on: engine) == .stream
     }
 
     private mutating func hasRoom(_ index: Int, on engine: Int) -> Bool {

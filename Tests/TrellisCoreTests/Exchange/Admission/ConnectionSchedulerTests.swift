@@ -123,6 +123,26 @@ struct ConnectionSchedulerTests {
         #expect(scheduler.release(1, at: place, on: 0, isShared: true) == [.init(id: 3, closing: closing)])
     }
 
+    /// The requests of even numbers are on the first engine, and the others on the second one, which has no connection to their origin.
+    @Test func aStreamDoesNotWaitForAConnectionOnAnotherEngine() {
+        var scheduler = ConnectionScheduler<Int>(limits: ConnectionLimits(total: 2))
+        for _ in 0..<2 { _ = scheduler.addEngine { $0 % 2 } }
+        let a = scheduler.enter(0, on: 0, origin: "a", mayShare: true).originIndex
+        #expect(scheduler.probed(0, at: a, isShared: true).isEmpty)
+        let b = scheduler.enter(1_000, on: 0, origin: "b").originIndex
+        #expect(!scheduler.enter(1, on: 1, origin: "a", mayShare: true).isAdmitted)
+        let streams = (1..<100).map { scheduler.enter(2 * $0, on: 0, origin: "a", mayShare: true) }
+        #expect(streams.allSatisfy { $0.isAdmitted })
+        for id in [200, 202, 204] { #expect(!scheduler.enter(id, on: 0, origin: "a", mayShare: true).isAdmitted) }
+        scheduler.leave(200, at: a)
+        #expect(scheduler.release(0, at: a, on: 0, isShared: true) == [.init(id: 202, closing: nil)])
+        #expect(scheduler.open == 2)
+        let closing = ConnectionScheduler<Int>.Closing(engine: 0, origin: "b")
+        #expect(scheduler.release(1_000, at: b, on: 0, isShared: false) == [.init(id: 1, closing: closing)])
+        #expect(scheduler.open == 2)
+        #expect(scheduler.release(2, at: a, on: 0, isShared: true) == [.init(id: 204, closing: nil)])
+    }
+
     // MARK: Order
 
     @Test func withinAnOriginWhoCameFirstIsServedFirst() {
@@ -252,6 +272,8 @@ struct ConnectionSchedulerTests {
         #expect(queue.release("a1", origin: "a", isShared: nil) == ["a2"])
         let admitted = queue.enter("a3", origin: "a", mayShare: true)
         #expect(admitted && queue.isProbing("a3"))
+        let isPlainAdmitted = queue.enter("a4", origin: "a")
+        #expect(isPlainAdmitted && !queue.isProbing("a4"))
     }
 
     @Test func nobodyGoesAheadToAnOriginThatIsKnownNotToShare() {
