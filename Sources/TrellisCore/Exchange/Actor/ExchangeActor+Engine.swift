@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-// The tasks that wait for an exchange, its engines and its place in the queue, its time, and its observers.
+// The tasks that wait for an exchange, its engine and its place in the queue, its time, and its observers.
 
 /// The entry into an ``ExchangeActor`` from code on its engine thread. Every member traps on any other thread.
 protocol ExchangeEngineCalls: AnyObject, Sendable {
@@ -59,7 +59,7 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         submit { $0.cancel(CancellationError()) }
     }
 
-    // MARK: Engines
+    // MARK: The engine
 
     nonisolated var executor: EngineExecutor {
         // Inlined, because the executor is read at every entry.

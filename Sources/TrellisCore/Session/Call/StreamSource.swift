@@ -1,8 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read. Its exchange has started and no
-/// longer moves, so that calls go to the engine of the transfer directly.
+/// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read.
 package final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
     let exchange: ExchangeActor

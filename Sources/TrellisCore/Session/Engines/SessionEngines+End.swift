@@ -31,7 +31,7 @@ extension SessionEngines {
     func cancelAll(_ error: TrellisError) async {
         let ends = cancel(error)
         for (engine, end) in ends { await end.wait(for: engine.executor) }
-        // A request that has moved is cancelled on another engine after that, and then its end is recorded on the engine where it began.
+        // A slot may be on its way from one of these requests to one of another engine, which has ended as well and passes it on.
         for _ in 0..<2 {
             for (engine, _) in ends { await engine.settle() }
         }
