@@ -41,6 +41,7 @@ final class CachedBodySource: ChunkSource {
 
     var observer: (any ReadingObserver)? { callObserver }
     var metrics: Metrics? { get async { response.metrics } }
+    var elapsedTime: Int64? { deadline.clock.now().nanoseconds(since: deadline.start) }
 
     func next() async throws -> Data? {
         try reader.begin()
