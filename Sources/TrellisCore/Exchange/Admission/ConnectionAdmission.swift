@@ -194,12 +194,13 @@ final class ConnectionAdmission: Sendable {
     /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex) -> String {
         let origin = exchange.prepared.origin
-        let (isProbed, count, active, ahead, isNext) = state.withLock { state in
+        let applicant = Applicant(exchange: exchange)
+        let (isProbed, count, active, ahead, isFirst, isNext) = state.withLock { state in
             (
                 state.scheduler.prober(at: originIndex) != nil, state.scheduler.connectionCount(at: originIndex),
                 state.scheduler.activeCount(at: originIndex),
-                state.scheduler.countAhead(of: Applicant(exchange: exchange), at: originIndex),
-                state.scheduler.isNext(originIndex)
+                state.scheduler.countAhead(of: applicant, at: originIndex),
+                state.scheduler.isFirst(applicant, at: originIndex), state.scheduler.isNext(originIndex)
             )
         }
         if isProbed { return "the first connection to \(origin) is being made" }
@@ -207,14 +208,15 @@ final class ConnectionAdmission: Sendable {
         guard isAtRequestLimit || count >= limits.perOrigin else {
             // Requests to other origins may be ahead as well: their number is not known.
             let reason = "all \(limits.total) connections of the session are in use"
-            return ahead == 0 && isNext ? reason + ", and it is next" : reason
+            return isFirst && isNext ? reason + ", and it is next" : reason
         }
         let reason =
             isAtRequestLimit
             ? "\(active) requests to \(origin) are in flight, which is the limit"
             : "all \(count) connections to \(origin) are in use"
         switch ahead {
-        case 0: return reason + ", and it is next"
+        // Requests on other engines are ahead, unless it is the first one: their number is not known.
+        case 0: return isFirst ? reason + ", and it is next" : reason
         case 1: return reason + ", and 1 request is ahead of it"
         default: return reason + ", and \(ahead) requests are ahead of it"
         }

@@ -110,6 +110,11 @@ struct ConnectionScheduler<ID: Hashable> {
         origins[originIndex.value].countAhead(of: id) ?? 0
     }
 
+    /// Returns whether a waiting request is the next one of its origin, on whatever engine.
+    mutating func isFirst(_ id: ID, at originIndex: OriginIndex) -> Bool {
+        countAhead(of: id, at: originIndex) == 0 && nextEngine(originIndex.value) == engineOf?(id) ?? 0
+    }
+
     /// Returns whether an origin with waiting requests gets the next connection that ends its work, if the total is the limit.
     func isNext(_ originIndex: OriginIndex) -> Bool { wantingConnections.first?.member == originIndex.value }
 

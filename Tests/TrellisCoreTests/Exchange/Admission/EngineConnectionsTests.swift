@@ -40,6 +40,10 @@ struct EngineConnectionsTests {
             return granted.map(\.id)
         }
 
+        mutating func isFirst(_ id: String) -> Bool {
+            places[id.first ?? " "].map { scheduler.isFirst(id, at: $0) } ?? false
+        }
+
         /// Ends a hold. Returns the requests that get a slot.
         mutating func endHold() -> [String] {
             let granted = scheduler.endHold()
@@ -225,7 +229,10 @@ struct EngineConnectionsTests {
         var engines = Engines(perOrigin: 2)
         for id in ["a0.1", "a1.1"] { #expect(engines.enter(id) == true) }
         #expect(engines.enter("a1.2") == false)
+        #expect(engines.isFirst("a1.2") == true)
         #expect(engines.enter("a0.2", priority: .high) == false)
+        #expect(engines.isFirst("a0.2") == true)
+        #expect(engines.isFirst("a1.2") == false)
         #expect(engines.release("a1.1") == ["a0.2"])
         #expect(engines.release("a0.1") == ["a1.2"])
         #expect(engines.closed == ["a1", "a0"])
