@@ -95,6 +95,11 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     // MARK: Entering
 
+    /// Returns the addresses of a host that the engines themselves have looked up, as long as that lookup counts.
+    func addresses(of host: String, _ family: TransferRoute.Family, now: EngineInstant) -> [IPAddress]? {
+        limit.shared.addresses(of: host, family, age: knownAge, now: now)
+    }
+
     /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
     /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:failure:now:)``.
     ///

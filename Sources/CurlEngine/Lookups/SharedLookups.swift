@@ -92,14 +92,14 @@ final class SharedLookups: Sendable {
         }
     }
 
-    /// The time for which the addresses of a host are kept.
-    private static let addressAge = Duration.seconds(60)
-
     /// Returns the addresses of a host that was looked up a short time ago; `nil` if it was not.
-    func addresses(of host: String, _ family: TransferRoute.Family, now: EngineInstant) -> [IPAddress]? {
+    ///
+    /// - Parameter age: The age up to which a lookup counts.
+    func addresses(
+        of host: String, _ family: TransferRoute.Family, age: Duration, now: EngineInstant
+    ) -> [IPAddress]? {
         state.withLock { state in
-            guard let found = state.addresses[Host(name: host, family: family)],
-                now < found.at.advanced(by: Self.addressAge)
+            guard let found = state.addresses[Host(name: host, family: family)], now < found.at.advanced(by: age)
             else { return nil }
             return found.addresses
         }
@@ -111,7 +111,7 @@ final class SharedLookups: Sendable {
     ) {
         state.withLock { state in
             if state.addresses.count >= 256 {
-                state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.addressAge) }
+                state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.forgottenAge) }
             }
             state.addresses[Host(name: host, family: family)] = (addresses, now)
         }

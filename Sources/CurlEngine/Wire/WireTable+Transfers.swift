@@ -20,9 +20,6 @@ extension WireTable {
             return end(transfer, EngineFailure(kind: mayHaveBeenSent ? .replayRefused : .connectLimit, message: ""))
         }
         if let failure = engine.configuration.refusal(of: transfer.options) { return end(transfer, failure) }
-        guard engine.lookups.admits(transfer, now: engine.executor.engineLoop.systemNow, hasConnection: false) else {
-            return
-        }
         let route = transfer.options.route
         guard route.parts.socket == nil else { return race(transfer, to: []) }
         let host = route.target(of: transfer.options.url).host
@@ -35,13 +32,13 @@ extension WireTable {
         guard !host.lowercasedASCII().isLocalName else {
             return connect(transfer, to: [.loopback6, .loopback4])
         }
-        if let known = engine.lookups.limit.shared.addresses(
-            of: host, transfer.options.route.parts.family, now: engine.executor.engineLoop.systemNow)
-        {
-            // The lookup was earlier, and another one is due earlier than after a lookup now.
+        let now = engine.executor.engineLoop.systemNow
+        if let known = engine.lookups.addresses(of: host, route.parts.family, now: now) {
+            // Another transfer has looked them up in the meantime.
             if transfer.lookup == .leading { engine.lookupDidEnd(transfer, isResolved: false) }
             return connect(transfer, to: known)
         }
+        guard engine.lookups.admits(transfer, now: now, hasConnection: false) else { return }
         lookUp(host, for: transfer)
     }
 

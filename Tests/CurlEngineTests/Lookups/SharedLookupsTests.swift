@@ -56,6 +56,17 @@ import Testing
         #expect(claim(gate, at: 57) == "leads")
     }
 
+    /// A name that is known has its addresses.
+    @Test func theAddressesOfAHostAreAsOldAsTheirLookup() {
+        func addresses(_ seconds: UInt64, _ family: TransferRoute.Family = .any) -> [IPAddress]? {
+            let now = EngineInstant(nanoseconds: seconds * 1_000_000_000)
+            return lookups.addresses(of: "a", family, age: .seconds(56), now: now)
+        }
+        lookups.setAddresses([.loopback4], of: "a", .any, now: EngineInstant(nanoseconds: 0))
+        #expect(addresses(55) == [.loopback4] && addresses(55, .ipv6) == nil)
+        #expect(addresses(57) == nil)
+    }
+
     @Test func aGateWhoseEngineIsStuckLeadsNoLonger() {
         let gates = (0..<3).map { _ in Follower() }
         #expect(gates.map { claim($0) } == ["leads", "follows", "follows"])
