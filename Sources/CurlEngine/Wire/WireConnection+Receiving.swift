@@ -79,7 +79,9 @@ extension WireConnection {
         }
         let size = min(BlockPool.blockSize, max(transfer.options.receivePieceSize, 1))
         var room = Self.receivedPerTurn
-        while !isHeld(transfer), let buffer = unsafe engine.wire.buffer {
+        while !isHeld(transfer) {
+            // The socket would be ready again at once.
+            guard let buffer = unsafe engine.wire.buffer else { return engine.wire.end(transfer, .outOfMemory) }
             let count = unsafe link.receive(UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
             guard count > 0 else { return receivedNothing(count, for: transfer) }
             if transfer.wire.firstByte == 0 {

@@ -112,7 +112,10 @@ extension WireConnection {
 
     /// Sends more of the body, as far as its source has bytes and the socket takes them.
     private func pump(_ transfer: Transfer) {
-        guard !fileSending.isUnderWay, let buffer = unsafe transfer.engine.wire.buffer else { return }
+        guard !fileSending.isUnderWay else { return }
+        guard let buffer = unsafe transfer.engine.wire.buffer else {
+            return transfer.engine.fail(transfer, .outOfMemory)
+        }
         outgoing.isTurnOver = false
         var room = Self.sentPerTurn
         let start = Self.framingSize
