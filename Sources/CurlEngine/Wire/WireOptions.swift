@@ -9,8 +9,7 @@ extension TransferOptions {
         guard configuration.speaksHTTP1OverTLS, !switchesProtocols, route.proxy == nil, route.parts.socket == nil,
             LibcurlFeatures.current.lendsSessions
         else { return false }
-        // Without streams beside each other, HTTP/2 gains nothing.
-        return version == .http1 || version == .http2OverTLS && !LibcurlFeatures.current.canMultiplex
+        return version == .http1
     }
 
     /// The name of the pool of connections without libcurl: ``pool``, or the name of the proxy's pool, which serves all origins.
