@@ -51,6 +51,8 @@ final class SharedLookups: Sendable {
         var lastCache = 0
         /// The addresses that the system has told.
         var addresses: [Host: (addresses: [IPAddress], at: EngineInstant)] = [:]
+        /// The number of entries in `addresses` at which old entries are removed.
+        var addressLimit = 256
     }
 
     private let state = Locked(State())
@@ -110,12 +112,16 @@ final class SharedLookups: Sendable {
         _ addresses: [IPAddress], of host: String, _ family: TransferRoute.Family, now: EngineInstant
     ) {
         state.withLock { state in
-            if state.addresses.count >= 256 {
-                state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.forgottenAge) }
-            }
             state.addresses[Host(name: host, family: family)] = (addresses, now)
+            guard state.addresses.count > state.addressLimit else { return }
+            state.addresses = state.addresses.filter { now < $0.value.at.advanced(by: Self.forgottenAge) }
+            // The cost per lookup is constant, however many names there are.
+            state.addressLimit = max(256, 2 * state.addresses.count)
         }
     }
+
+    /// The number of hosts whose addresses are kept.
+    var addressCount: Int { state.withLock { $0.addresses.count } }
 
     // MARK: Names that are being looked up
 

@@ -67,6 +67,19 @@ import Testing
         #expect(addresses(57) == nil)
     }
 
+    @Test func oldAddressesAreForgottenWhenThereAreMany() {
+        func add(_ count: Int, at seconds: UInt64) {
+            let now = EngineInstant(nanoseconds: seconds * 1_000_000_000)
+            for number in 0..<count {
+                lookups.setAddresses([.loopback4], of: "\(seconds)-\(number)", .any, now: now)
+            }
+        }
+        add(500, at: 0)
+        #expect(lookups.addressCount == 500)
+        add(500, at: 100)
+        #expect(lookups.addressCount == 500)
+    }
+
     @Test func aGateWhoseEngineIsStuckLeadsNoLonger() {
         let gates = (0..<3).map { _ in Follower() }
         #expect(gates.map { claim($0) } == ["leads", "follows", "follows"])
