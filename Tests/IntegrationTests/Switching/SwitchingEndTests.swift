@@ -53,7 +53,7 @@ struct SwitchingEndTests {
         }
         let session = session(clock: clock)
         let request = Request(server.url()).withTimeouts(
-            Timeouts(idle: nil, responseHead: .seconds(300), total: .seconds(3600)))
+            Timeouts(responseHead: .seconds(300), idle: nil, total: .seconds(3600)))
         async let error = expectFailure([.responseTimeout]) {
             try await session.switchProtocols(to: "echo", request).response
         }
