@@ -85,6 +85,8 @@ struct HTTP3SharingTests {
     @Test func tasksOfTwoEnginesShareAConnection() async throws {
         let session = session(perOrigin: 2)
         let url = try peer.url("caddy", "/small")
+        // Before the first connection, it is not known that requests share it.
+        _ = try await session.data(url)
         let tasks = (0..<40).map { number in
             SeveralEnginesTests.onEngine(number % 2, of: session) {
                 var connections = 0
@@ -97,8 +99,8 @@ struct HTTP3SharingTests {
         }
         var connections = 0
         for task in tasks { connections += try await task.value }
-        #expect(connections == 1)
-        #expect(requestCounts(session) == [0, 400])
+        #expect(connections == 0)
+        #expect(requestCounts(session) == [0, 401])
         await session.shutdown()
     }
 }

@@ -271,7 +271,8 @@ struct ConnectionScheduler<ID: Hashable> {
     private mutating func mustKeep(_ index: Int, on engine: Int) -> Bool {
         guard engineOf != nil, origins[index].openCount >= limits.perOrigin, !origins[index].isMultiplexed,
             origins[index].openCount(on: engine) > 0, !origins[index].hasRoom(on: engine),
-            let other = origins[index].idleEngine, !origins[index].isUneven(other, engine),
+            let other = origins[index].idleEngine, origins[index].waitingCount(on: other) == 0,
+            !origins[index].isUneven(other, engine),
             origins[index].lastRelease(on: other) > holdReleases.before
         else { return false }
         isHolding = true
