@@ -10,6 +10,8 @@ final class CacheRecording: Sendable {
         case busy
         /// An operation of the writer is under way, after which the entry is dropped. It is late if the storage takes too long for it.
         case leaving(isLate: Bool)
+        /// The writer drops the entry.
+        case dropping(isRefused: Bool)
         /// The entry was stored.
         case stored
         /// The entry was dropped, because its body was not received completely.
@@ -50,7 +52,7 @@ final class CacheRecording: Sendable {
         state.withLock { state in
             switch state {
             case .open, .busy, .stored: true
-            case .leaving, .dropped, .refused: false
+            case .leaving, .dropping, .dropped, .refused: false
             }
         }
     }
@@ -59,8 +61,8 @@ final class CacheRecording: Sendable {
     var isRefused: Bool {
         state.withLock { state in
             switch state {
-            case .refused, .leaving(isLate: true): true
-            case .open, .busy, .leaving, .stored, .dropped: false
+            case .refused, .leaving(isLate: true), .dropping(isRefused: true): true
+            case .open, .busy, .leaving, .dropping, .stored, .dropped: false
             }
         }
     }
@@ -146,7 +148,7 @@ final class CacheRecording: Sendable {
             case .busy:
                 state = .leaving(isLate: false)
                 return false
-            case .leaving, .stored, .dropped, .refused: return false
+            case .leaving, .dropping, .stored, .dropped, .refused: return false
             }
         }
         if isOpen { Task { [writer] in await writer.discard() } }
@@ -155,7 +157,12 @@ final class CacheRecording: Sendable {
     /// Ends the wait of equal requests, because they cannot have this response.
     func release(_ outcome: CacheFlight.Outcome) { ticket.settle(outcome) }
 
-    private var isBusy: Bool { if case .busy = state.withLock({ $0 }) { true } else { false } }
+    private var isBusy: Bool {
+        switch state.withLock({ $0 }) {
+        case .busy, .dropping: true
+        case .open, .leaving, .stored, .dropped, .refused: false
+        }
+    }
 
     private func begin() -> Bool {
         state.withLock { state in
@@ -166,15 +173,18 @@ final class CacheRecording: Sendable {
     }
 
     private func end(_ next: State) async {
-        let isDropped = state.withLock { state in
+        let isRefused = state.withLock { state -> Bool? in
             if case .leaving(let isLate) = state { state = isLate ? .refused : .dropped } else { state = next }
             switch state {
-            case .dropped, .refused: return true
-            case .open, .busy, .leaving, .stored: return false
+            case .dropped: state = .dropping(isRefused: false)
+            case .refused: state = .dropping(isRefused: true)
+            case .open, .busy, .leaving, .dropping, .stored: return nil
             }
+            return if case .dropping(isRefused: true) = state { true } else { false }
         }
-        guard isDropped else { return }
+        guard let isRefused else { return }
         await writer.discard()
+        state.withLock { $0 = isRefused ? .refused : .dropped }
         ticket.settle(.notStored)
     }
 
