@@ -1,8 +1,9 @@
 import Synchronization
 
-/// The delivery of a place for a connection, which waits until another engine has closed a connection. That engine may become stuck, and
-/// so the delivery waits only for a moment: one connection too many is better than a request that waits for an unknown time.
-package final class LateDelivery: EngineTimerTarget, Sendable {
+/// A delivery that happens once, after something else has. The place for a connection waits until another engine has closed a connection.
+/// That engine may become stuck, and so the place waits only for a moment: one connection too many is better than a request that waits for
+/// an unknown time.
+package final class LateDelivery: EngineTimerTarget, DeferredDelivery, Sendable {
     private static let patience = Duration.milliseconds(100)
 
     private let body: @Sendable () -> Void
@@ -13,7 +14,7 @@ package final class LateDelivery: EngineTimerTarget, Sendable {
 
     private var isDelivered: Bool { delivered.load(ordering: .relaxed) }
 
-    /// Delivers the place, if that has not happened yet.
+    /// Calls the body, if that has not happened yet.
     package func deliver() { if !delivered.exchange(true, ordering: .relaxed) { body() } }
 
     /// Lets the delivery wait no longer than a moment, with a timer of an engine.

@@ -139,7 +139,8 @@ actor SessionActor: EngineActor {
             return submit { $0.cancel(otherCalls, otherRequests, with: error, then: body) }
         }
         resumeIfEmpty()
-        body()
+        // The results of the exchanges are delivered first.
+        executor.engineLoop.deliverSoon(LateDelivery(body))
     }
 }
 
