@@ -1,6 +1,7 @@
 import CCurl
 
-/// The owner of libcurl on an engine thread, which starts, pauses and cancels transfers. The engine applies no HTTP policy.
+/// The owner of the connections of an engine thread, its own and those of libcurl, which starts, pauses and cancels transfers. The engine
+/// applies no HTTP policy.
 ///
 /// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle
 /// lifetime of connections, the engine holds no libcurl handle and no socket.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The chunks of a request body that libcurl has not read yet, and the file that follows them.
+/// The chunks of a request body that were not passed on yet, and the file that follows them.
 struct UploadBuffer {
     private var chunks: [Data] = []
     /// The index of the first unread chunk.
