@@ -18,14 +18,19 @@ struct SlowTrustFileTests {
     }
 
     /// Writes the peer's authority to a pipe, as soon as the pipe is being read.
-    private static func write(to path: String) async throws {
+    private static func write(to path: String) async throws { try await write(to: try await opened(path)) }
+
+    /// Opens a pipe for writing, as soon as the pipe is being read, and a gate then.
+    private static func opened(_ path: String, _ isRead: LoopbackServer.Gate? = nil) async throws -> FileHandle {
+        defer { isRead?.open() }
+        return try #require(await BlockingThreadPool.run { FileHandle(forWritingAtPath: path) })
+    }
+
+    /// Writes the peer's authority to a pipe that is being read.
+    private static func write(to pipe: FileHandle) async throws {
         let data = try Data(contentsOf: URL(filePath: try await TrustPeer.file("ca.pem")))
-        let isWritten = await BlockingThreadPool.run { () -> Bool in
-            guard let handle = FileHandle(forWritingAtPath: path) else { return false }
-            defer { try? handle.close() }
-            return (try? handle.write(contentsOf: data)) != nil
-        }
-        #expect(isWritten)
+        try await BlockingThreadPool.trying { try pipe.write(contentsOf: data) }
+        try pipe.close()
     }
 
     /// The limit on connecting.
@@ -38,14 +43,11 @@ struct SlowTrustFileTests {
         return Request(url).withTimeouts(Timeouts(connect: limit))
     }
 
-    /// Expects that a call ends with the limit on connecting.
+    /// Expects that a call ends with the limit on connecting, once a stage is reached.
     private func expectTimeout(
-        of session: Session, _ call: @escaping @Sendable () async throws -> Void
+        of session: Session, once stage: LoopbackServer.Gate, _ call: @escaping @Sendable () async throws -> Void
     ) async throws -> TrellisError? {
-        // No event says that the call waits for the file.
-        let stage = LoopbackServer.Gate()
-        stage.open()
-        return try await IntegrationTests.expectTimeout(
+        try await IntegrationTests.expectTimeout(
             [.connectTimeout], after: Self.limit, on: clock, in: session, once: stage, of: call)
     }
 
@@ -54,14 +56,17 @@ struct SlowTrustFileTests {
         let path = try Self.pipe("limit")
         let session = TrustPeer.session(TLSConfiguration(authorities: .only([.file(path)])), clock: clock)
         let request = try await Self.request("valid")
+        let isRead = LoopbackServer.Gate()
+        async let pipe = Self.opened(path, isRead)
         for _ in 1...2 {
-            let error = try await expectTimeout(of: session) { _ = try await session.stream(request) }
+            // The first try begins the read, which the second one finds under way.
+            let error = try await expectTimeout(of: session, once: isRead) { _ = try await session.stream(request) }
             #expect(error?.detail == "the file \(path) has not been read" && error?.phase == .connecting)
             #expect(error?.description.contains(path) == true && error?.url == request.url)
             #expect(error.map { $0.elapsed >= Self.limit } == true)
             #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)
         }
-        try await Self.write(to: path)
+        try await Self.write(to: try await pipe)
         #expect(try await session.string(try await TrustPeer.started.value.url("valid")).hasPrefix("- "))
         await session.shutdown()
     }
@@ -75,10 +80,12 @@ struct SlowTrustFileTests {
         configuration.proxy = .selecting { _ in [proxy, .direct] }
         let session = Session(configuration: configuration, clock: clock)
         let request = try await Self.request("valid")
-        let error = try await expectTimeout(of: session) { _ = try await session.data(request) }
+        let isRead = LoopbackServer.Gate()
+        async let pipe = Self.opened(path, isRead)
+        let error = try await expectTimeout(of: session, once: isRead) { _ = try await session.data(request) }
         #expect(error?.detail == "the file \(path) has not been read")
         await session.shutdown()
-        try await Self.write(to: path)
+        try await Self.write(to: try await pipe)
     }
 
     /// A pipe has its contents once, so it is not compared with what was read.
