@@ -115,7 +115,8 @@ extension EasyHandle {
 
     /// Prepares the context of a TLS session that libcurl is about to set up.
     func beginHandshake(_ context: UnsafeMutableRawPointer?) -> CURLcode {
-        guard let transfer else { return CURLE_OK }
+        // Without its rules, no server is trusted.
+        guard let transfer else { return CURLE_ABORTED_BY_CALLBACK }
         let (peer, host) = nextTLSPeer(of: transfer)
         transfer.reportHandshake(with: host)
         let rules = transfer.options.trust.rules(for: peer)

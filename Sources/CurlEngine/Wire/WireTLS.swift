@@ -51,10 +51,19 @@ final class WireTLS {
     /// Ends the handshake with libcurl's result. Returns the failure, if it has failed.
     func handshakeDidEnd(_ code: CURLcode) -> EngineFailure? {
         defer { easy.transfer = nil }
-        guard code != CURLE_OK || (unsafe session == nil) else { return nil }
+        let isKept = isKept
+        if code == CURLE_OK, isKept, unsafe session != nil { return nil }
+        unsafe session = nil
+        guard isKept || code != CURLE_OK else {
+            return EngineFailure(CURLE_GOT_NOTHING, detail: "the server ended the connection after the TLS handshake")
+        }
         let failure = easy.failure(code, isSent: false)
         return failure.kind == .send || failure.kind == .receive ? failure.as(.connect) : failure
     }
+
+    /// Whether libcurl has the connection, and so the session. Until bytes were moved, libcurl closes one that the server has ended, while
+    /// it makes others.
+    private var isKept: Bool { unsafe ccurl_get_socket(easy.curl, CURLINFO_ACTIVESOCKET) == socket }
 
     /// The certificates of the server.
     var certificates: CertificateChain? {
@@ -86,7 +95,11 @@ final class WireTLS {
         let code = group.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
         switch code {
         case CURLE_OK where count > 0:
-            take()
+            // libcurl itself does not tell in all of its versions that an end was cut off.
+            guard take() else {
+                failure = .outOfMemory
+                return Int(CCURL_TLS_FAILED)
+            }
             return count
         case CURLE_OK: return 0
         case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
@@ -116,8 +129,11 @@ final class WireTLS {
         }
     }
 
-    /// Takes the session over from libcurl.
-    private func take() { unsafe stream = ccurl_tls_take(UnsafeMutableRawPointer(session), socket) }
+    /// Takes the session over from libcurl. Returns `false` if memory has run out.
+    private func take() -> Bool {
+        unsafe stream = ccurl_tls_take(UnsafeMutableRawPointer(session), socket)
+        return unsafe stream != nil
+    }
 
     /// Returns the failure of the stream, in libcurl's words.
     private func describe(_ function: String, action: String, _ code: CURLcode) -> EngineFailure {
@@ -149,7 +165,7 @@ final class WireTLS {
     func close() {
         group.watch.willClose(socket)
         easy.transfer = nil
-        if unsafe session != nil, unsafe stream == nil { take() }
+        if unsafe session != nil, unsafe stream == nil, isKept { _ = take() }
         // libcurl itself does not tell the server the end in all of its versions.
         if let stream = unsafe stream { group.inside { unsafe ccurl_tls_close(stream) } }
         group.remove(easy)
