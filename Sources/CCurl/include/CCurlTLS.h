@@ -59,8 +59,9 @@ struct ccurl_tls_stream;
 struct ccurl_tls_stream *_Nullable ccurl_tls_take(void *_Nullable session, int socket);
 #define CCURL_TLS_WAIT -1    // nothing can be moved before the socket is ready
 #define CCURL_TLS_MORE -2    // only messages of the handshake were read so far, of which a peer may send any number
-#define CCURL_TLS_CUT_OFF -3 // the peer has ended the connection without an alert
-#define CCURL_TLS_FAILED -4
+#define CCURL_TLS_FULL -3    // nothing can be received before the socket has room for a message of the handshake
+#define CCURL_TLS_CUT_OFF -4 // the peer has ended the connection without an alert
+#define CCURL_TLS_FAILED -5
 // Receives bytes. Returns their number, 0 if the peer has ended the session, or one of the results above.
 ssize_t ccurl_tls_receive(struct ccurl_tls_stream *_Nonnull stream, void *_Nullable bytes, size_t count);
 // Sends bytes. Returns the number that was taken, or one of the results above: CCURL_TLS_MORE if a message of the peer must be received

@@ -157,8 +157,9 @@ ssize_t ccurl_tls_receive(struct ccurl_tls_stream *stream, void *bytes, size_t c
     int got = ssl.read(stream->session, bytes, count > INT32_MAX ? INT32_MAX : (int)count);
     if (got > 0) return got;
     switch (ssl.result(stream->session, got)) {
-    case HAS_CLOSED: return 0;
-    case WANTS_WRITE: return CCURL_TLS_WAIT;
+    // An option of OpenSSL's, which its configuration file may set, makes an end of TCP look like one of TLS.
+    case HAS_CLOSED: return stream->has_ended ? CCURL_TLS_CUT_OFF : 0;
+    case WANTS_WRITE: return CCURL_TLS_FULL;
     case WANTS_READ:
       if (stream->is_drained) return CCURL_TLS_WAIT;
       // A message of the handshake was read, and there may be more behind it.

@@ -21,7 +21,12 @@ extension WireConnection {
         guard !transfer.isCancelled else { return }
         guard transfer.connection.switched == nil else { return transfer.engine.advanceConnectOnly(transfer) }
         // An early response ends the sending. Bytes that are held are used first, with the changes of the transfer.
-        if ready.interest.contains(.read), held == nil, !fileSending.isLast { receive(transfer) }
+        var mayReceive = ready.interest.contains(.read)
+        if outgoing.waitsForRoom, ready.interest.contains(.write) {
+            (outgoing.waitsForRoom, mayReceive) = (false, true)
+            updateInterest(transfer)
+        }
+        if mayReceive, held == nil, !fileSending.isLast, !receivesSoon { receive(transfer) }
         if ready.interest.contains(.write), interest.contains(.write), transfer.wire.connection === self,
             !transfer.isCancelled, transfer.connection.switched == nil
         {
@@ -40,6 +45,7 @@ extension WireConnection {
     }
 
     func updateInterest(_ transfer: Transfer) {
+        guard !outgoing.waitsForRoom else { return watch(for: .write, on: transfer.engine) }
         var interest: SocketInterest = isHeld(transfer) || fileSending.isLast ? [] : .read
         if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended, !outgoing.waitsForServer {
             interest.insert(.write)
@@ -122,6 +128,9 @@ extension WireConnection {
         case 0: hasEnded(transfer, isCutOff: false)
         case CCURL_TLS_WAIT: return
         case CCURL_TLS_MORE: receiveSoon(transfer)
+        case CCURL_TLS_FULL:
+            outgoing.waitsForRoom = true
+            updateInterest(transfer)
         case CCURL_TLS_CUT_OFF: hasEnded(transfer, isCutOff: true)
         default: hasFailed(transfer, link.failure("Recv", CURLE_RECV_ERROR))
         }

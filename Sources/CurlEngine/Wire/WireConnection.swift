@@ -20,6 +20,8 @@ final class WireConnection: @unchecked Sendable {
         var isTurnOver = false
         /// Whether TLS must receive a message of the server before it sends more.
         var waitsForServer = false
+        /// Whether TLS must send a message, for which the socket has no room, before it receives more.
+        var waitsForRoom = false
         /// Whether the complete request was passed to the system, or is in ``bytes``.
         var isComplete = false
         /// The reason why the rest cannot be sent. The server may have responded before.
@@ -96,8 +98,8 @@ struct WireLink {
     let socket: Int32
     let tls: WireTLS?
 
-    /// Receives bytes. Returns their number, 0 if the server has ended the connection, or a negative result, of which `CCURL_TLS_MORE` and
-    /// `CCURL_TLS_CUT_OFF` are only of TLS.
+    /// Receives bytes. Returns their number, 0 if the server has ended the connection, or a negative result, of which `CCURL_TLS_MORE`,
+    /// `CCURL_TLS_FULL` and `CCURL_TLS_CUT_OFF` are only of TLS.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         if let tls { return unsafe tls.receive(buffer) }
         let count = unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
