@@ -6,6 +6,8 @@ private import Glibc
 extension WireConnection {
     /// The number of bytes that are received in one turn of the loop, after which other connections have theirs.
     private static let receivedPerTurn = 256 << 10
+    /// The part of ``receivedPerTurn`` that each record of TLS takes at least.
+    private static let smallestShare = 1 << 10
     /// The number of bytes of a body from which the table's buffer becomes the reader's chunk. Fewer bytes are copied, so that a chunk
     /// fills at least half of its memory.
     private static let smallestChunk = BlockPool.blockSize / 2
@@ -98,7 +100,8 @@ extension WireConnection {
             if unsafe decoder.hasFinalHead { transfer.activity.last = engine.now }
             use(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, areInBuffer: true, for: transfer)
             if unsafe decoder.headBytes != headBytes { transfer.activity.last = engine.now }
-            room -= count
+            // Each record of TLS costs work, however few bytes it has.
+            room -= link.tls == nil ? count : max(count, Self.smallestShare)
             // A full buffer means that there may be more.
             guard transfer.wire.connection === self, !transfer.isCancelled, transfer.connection.switched == nil else {
                 return
@@ -111,12 +114,14 @@ extension WireConnection {
 
     /// Continues to receive in the next turn of the loop. The kernel reports a socket again, but not the bytes that TLS has received.
     private func receiveSoon(_ transfer: Transfer) {
-        guard link.tls != nil else { return }
-        transfer.engine.submit {
-            guard let connection = transfer.wire.connection, connection.held == nil, !transfer.isCancelled else {
-                return
-            }
-            connection.receive(transfer)
+        guard link.tls != nil, !receivesSoon else { return }
+        receivesSoon = true
+        transfer.engine.submit { [self] in
+            receivesSoon = false
+            guard transfer.wire.connection === self, held == nil, !transfer.isCancelled,
+                transfer.connection.switched == nil
+            else { return }
+            receive(transfer)
         }
     }
 

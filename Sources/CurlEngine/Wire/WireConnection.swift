@@ -72,6 +72,8 @@ final class WireConnection: @unchecked Sendable {
     /// The instant from which the server may have closed the idle connection, if it has told one.
     var expiry: EngineInstant?
     var fileSending = FileSending()
+    /// Whether receiving goes on in the next turn of the loop.
+    var receivesSoon = false
     /// Whether the connection is closed after its request, because the machine has lost its local address.
     var isRetired = false
 
