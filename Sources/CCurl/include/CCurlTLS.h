@@ -50,6 +50,8 @@ int ccurl_tls_version(const void *_Nullable session);
 // Returns OpenSSL's name of the cipher suite of a session, which stays valid; NULL if it has none.
 const char *_Nullable ccurl_tls_cipher(const void *_Nullable session);
 
+// Returns whether sessions can be taken: whether libcurl's TLS library is the OpenSSL at hand, with all functions that this needs.
+bool ccurl_tls_can_take(void);
 // Makes OpenSSL prepare the sessions of a context for `ccurl_tls_take`. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns false if it
 // cannot.
 bool ccurl_tls_allow_taking(void *_Nullable context);

@@ -109,6 +109,8 @@ static bool is_available(void) {
   return has_ssl;
 }
 
+bool ccurl_tls_can_take(void) { return is_available(); }
+
 bool ccurl_tls_allow_taking(void *context) {
   enum { MODE = 33, CLEAR_MODE = 78, PARTIAL_WRITES = 1, MOVED_BUFFERS = 2, AUTOMATIC_RETRY = 4, RELEASES_BUFFERS = 16 };
   if (context == NULL || !is_available()) return false;
