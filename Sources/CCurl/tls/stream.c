@@ -45,6 +45,7 @@ struct ccurl_tls_stream {
   bool is_drained;  // the last read has found nothing more on the socket
   bool has_ended;   // the peer has ended the TCP connection
   bool is_unusable; // OpenSSL has reported an error, after which a session must not be used
+  bool cannot_send; // the system has refused to send, as after a reset; what the peer has sent before can still be received
   int error;        // the system's last error of the socket
 };
 
@@ -143,7 +144,7 @@ static void forget_errors(void) {
   if (ssl.first_error() != 0) ssl.clear_errors();
 }
 
-enum { WANTS_READ = 2, WANTS_WRITE = 3, HAS_CLOSED = 6 };
+enum { WANTS_READ = 2, WANTS_WRITE = 3, SYSTEM_ERROR = 5, HAS_CLOSED = 6 };
 
 static ssize_t has_failed(struct ccurl_tls_stream *stream) {
   stream->is_unusable = true;
@@ -175,13 +176,14 @@ ssize_t ccurl_tls_receive(struct ccurl_tls_stream *stream, void *bytes, size_t c
 }
 
 ssize_t ccurl_tls_send(struct ccurl_tls_stream *stream, const void *bytes, size_t count) {
-  if (stream->is_unusable) return CCURL_TLS_FAILED;
+  if (stream->is_unusable || stream->cannot_send) return CCURL_TLS_FAILED;
   forget_errors();
   int sent = ssl.write(stream->session, bytes, count > INT32_MAX ? INT32_MAX : (int)count);
   if (sent > 0) return sent;
   switch (ssl.result(stream->session, sent)) {
   case WANTS_WRITE: return CCURL_TLS_WAIT;
   case WANTS_READ: return CCURL_TLS_MORE;
+  case SYSTEM_ERROR: stream->cannot_send = true; return CCURL_TLS_FAILED;
   default: return has_failed(stream);
   }
 }
@@ -204,7 +206,7 @@ int ccurl_tls_describe(struct ccurl_tls_stream *stream, char *text, size_t size)
 }
 
 void ccurl_tls_close(struct ccurl_tls_stream *stream) {
-  if (stream->is_unusable) return;
+  if (stream->is_unusable || stream->cannot_send) return;
   forget_errors();
   if (ssl.shut_down(stream->session) < 0) ssl.clear_errors();
 }
