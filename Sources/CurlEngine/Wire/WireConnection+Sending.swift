@@ -17,7 +17,10 @@ extension WireConnection {
         if transfer.options.readsCertificates, let tls = link.tls {
             transfer.delegate?.transferDidReceiveCertificates(tls.certificates)
             // Nothing is sent to a server whose certificates the delegate does not accept.
-            guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
+            guard !transfer.isCancelled, transfer.failure == nil else {
+                forgetRequest()
+                return engine.update(transfer)
+            }
         }
         transfer.connection.localPort = port
         transfer.start = engine.now
@@ -26,9 +29,7 @@ extension WireConnection {
         do throws(EngineFailure) {
             body = try table.encode(transfer.options)
         } catch {
-            // The measurements are not those of the request before.
-            outgoing = Outgoing()
-            unsafe decoder = HTTP1ResponseDecoder(limit: 0)
+            forgetRequest()
             return table.end(transfer, error)
         }
         if case .bytes(let content) = transfer.options.body, !body.isComplete {
@@ -48,6 +49,12 @@ extension WireConnection {
         unsafe table.request.withUnsafeBytes { bytes in unsafe write(bytes) }
         if !outgoing.isComplete { pump(transfer) }
         updateInterest(transfer)
+    }
+
+    /// Forgets the last request, of which a transfer that sends none would have the measurements.
+    private func forgetRequest() {
+        outgoing = Outgoing()
+        unsafe decoder = HTTP1ResponseDecoder(limit: 0)
     }
 
     /// Passes bytes to the system, and keeps those that it does not take now.
