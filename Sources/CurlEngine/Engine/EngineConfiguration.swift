@@ -27,7 +27,7 @@ package struct EngineConfiguration: Sendable {
     package var speaksHTTP1 = true
 
     /// Whether it does so with servers of `https` URLs too, after TLS handshakes by libcurl, where HTTP/2 and HTTP/3 are out of question.
-    package var speaksHTTP1OverTLS = false
+    package var speaksHTTP1OverTLS = true
 
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
