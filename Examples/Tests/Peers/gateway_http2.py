@@ -282,7 +282,7 @@ version = subprocess.run([program, "--version"], check=True, capture_output=True
 libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", version).groups()))
 is_secure = kind == "TLS"
 url = "https://127.0.0.1:%d" % secure_port if is_secure else "http://127.0.0.1:%d" % plain_port
-options = ["--cacert", authority.path] if is_secure else ["--http", "2-prior-knowledge"]
+options = ["--cacert", authority.path, "--http", "2-only"] if is_secure else ["--http", "2-prior-knowledge"]
 gateway = Gateway(program, url, *options)
 gateway.origin = url.split("//")[1]
 run(gateway, is_secure)

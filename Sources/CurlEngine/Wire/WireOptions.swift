@@ -9,7 +9,17 @@ extension TransferOptions {
         guard configuration.speaksHTTP1OverTLS, !switchesProtocols, route.proxy == nil, route.parts.socket == nil,
             LibcurlFeatures.current.lendsSessions
         else { return false }
-        return version == .http1
+        return prefersHTTP1
+    }
+
+    /// Whether HTTP/1.1 is spoken with a server of an `https` URL. A libcurl that does not multiplex has one request on each HTTP/2
+    /// connection, which gains nothing over HTTP/1.1.
+    private var prefersHTTP1: Bool {
+        switch version {
+        case .http1: true
+        case .http2OverTLS: !LibcurlFeatures.current.canMultiplex
+        case .http2Only, .http2PriorKnowledge, .http3WithFallback, .http3Only: false
+        }
     }
 
     /// The name of the pool of connections without libcurl: ``pool``, or the name of the proxy's pool, which serves all origins.

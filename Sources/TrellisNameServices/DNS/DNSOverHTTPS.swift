@@ -81,6 +81,10 @@ public struct DNSOverHTTPS: NameResolver {
         if !bootstrap.isEmpty {
             try configuration.route.addresses.set(bootstrap, for: wire.host, port: Int(wire.port))
         }
+        // Some DNS servers speak nothing before HTTP/2 (RFC 8484, section 5.2).
+        if configuration.httpVersion == .automatic, !LibcurlFeatures.current.canMultiplex {
+            configuration.httpVersion = .http3Preferred
+        }
         self.url = text
         self.method = method
         session = Session(configuration: configuration)

@@ -9,10 +9,13 @@ struct DemandedHTTP2Tests {
 
     @Test(.requiresPeers) func aServerThatAgreesIsSpokenTo() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
-        let request = try peer.request("/ok/1000").withHTTPVersion(.http2)
+        let request = try peer.request("/ok/1000")
         let (data, response) = try await peer.session.data(request)
         #expect(data.count == 1000 && response.version == .http2)
-        // The connection is that of requests without the demand.
+        // The connection is that of requests without the demand, if those use HTTP/2.
+        let usual = try await peer.session.data(request.withHTTPVersion(.automatic)).1
+        #expect(usual.version == RunningLibcurl.usualVersion)
+        #expect(usual.metrics.isReusedConnection == (usual.version == .http2))
         try await peer.isHealthyAndLeavesNothing()
     }
 

@@ -68,7 +68,8 @@ struct HTTP2FailureTests {
     @Test func http11Required() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
-            let (data, response) = try await peer.session.data(peer.request("/rst/before-head/HTTP_1_1_REQUIRED"))
+            let request = try peer.request("/rst/before-head/HTTP_1_1_REQUIRED").withHTTPVersion(.automatic)
+            let (data, response) = try await peer.session.data(request)
             #expect(String(decoding: data, as: UTF8.self) == "over HTTP/1")
             #expect(response.version == .http1_1)
         } catch let error as TrellisError {

@@ -24,7 +24,7 @@ struct HTTP2Peer: Sendable {
         var configuration = SessionConfiguration()
         configuration.engines = engines
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
+        configuration.httpVersion = way == .tls ? .http2 : .http2PriorKnowledge
         session =
             if let clock { Session(configuration: configuration, clock: clock) } else {
                 Session(configuration: configuration)

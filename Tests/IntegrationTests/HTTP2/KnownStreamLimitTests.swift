@@ -17,7 +17,7 @@ struct KnownStreamLimitTests {
         configuration.limits.perOrigin = perOrigin
         configuration.eventMonitors = [events]
         let session = Session(configuration: configuration)
-        let request = Request(try peer.url("nghttpd-\(streams)", "/small"))
+        let request = Request(try peer.url("nghttpd-\(streams)", "/small")).withHTTPVersion(.http2)
         let first = try await session.data(request).1
         #expect(!first.metrics.isReusedConnection)
         let responses = try await withThrowingTaskGroup { group in
@@ -49,7 +49,7 @@ struct LoweredLimitTests {
         func tell(_ command: String) async throws { _ = try await peer.answer(Nothing.self, to: command) }
         func counts() async throws -> StreamLimitTests.Counts { try await peer.answer(to: "counts") }
         let session = peer.session { $0.limits = ConnectionLimits(perOrigin: 2) }
-        let request = Request(try peer.url("tls", "/hold"))
+        let request = Request(try peer.url("tls", "/hold")).withHTTPVersion(.http2)
         try await tell("limit 10")
         try await tell("hold")
         let tasks = (0..<12).map { _ in Task { try await session.data(request).1.status.code } }

@@ -64,7 +64,7 @@ struct StreamLimitTests {
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
+        configuration.httpVersion = way == .tls ? .http2 : .http2PriorKnowledge
         configuration.limits = ConnectionLimits(
             perOrigin: perOrigin, requestsPerOrigin: requests, idleLifetime: .seconds(40))
         if let monitor { configuration.eventMonitors = [monitor] }
@@ -339,7 +339,7 @@ struct RealStreamLimitTests {
     func manyRequestsUseFewConnections(_ limit: Int) async throws {
         let peer = try await Peer.realServers.value
         let session = peer.session { $0.limits.perOrigin = 4 }
-        let request = Request(try peer.url("nghttpd-\(limit)", "/small"))
+        let request = Request(try peer.url("nghttpd-\(limit)", "/small")).withHTTPVersion(.http2)
         let responses = try await withThrowingTaskGroup { group in
             for _ in 0..<300 { group.addTask { try await session.data(request).1 } }
             return try await group.reduce(into: [Response]()) { $0.append($1) }

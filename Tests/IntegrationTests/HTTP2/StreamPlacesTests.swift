@@ -16,6 +16,7 @@ struct StreamPlacesTests {
 
     private func session(_ peer: Peer, _ limits: ConnectionLimits, engines: EngineCount = .fixed(1)) -> Session {
         var configuration = SessionConfiguration()
+        configuration.httpVersion = .http2
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.limits = limits
         configuration.engines = engines
@@ -159,7 +160,7 @@ struct StreamPlacesTests {
         let url = try WireURL(parsing: peer.url("tls", "/ok/10"))
         let options = TransferOptions(
             url: url, trust: TransferTrust(server: rules, proxy: rules, number: 0), method: "POST",
-            version: .http2OverTLS)
+            version: .http2Only)
         for _ in 0..<3 {
             for closes in [false, true] {
                 let failure = await withCheckedContinuation { continuation in
@@ -200,7 +201,7 @@ struct StreamPlacesTests {
                 }
             }
         }
-        #expect(await perform(try options(peer.url("tls", "/ok/10"), .http2OverTLS)) == nil)
+        #expect(await perform(try options(peer.url("tls", "/ok/10"), .http2Only)) == nil)
         async let running = perform(try options(server.url(), .http1))
         try await server.waitUntilRequested(count: 1)
         executor.submit { engine.closeIdleConnections(to: nil) }

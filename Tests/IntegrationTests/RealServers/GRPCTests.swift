@@ -16,7 +16,7 @@ struct GRPCTests {
     private func session(_ way: HTTP2Peer.Way) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
-        configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
+        configuration.httpVersion = way == .tls ? .http2 : .http2PriorKnowledge
         return Session(configuration: configuration)
     }
 

@@ -23,7 +23,7 @@ struct HypercornTests {
     private func session(_ way: Way) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
-        configuration.httpVersion = !way.isHTTP2 ? .http1Only : way.isSecure ? .automatic : .http2PriorKnowledge
+        configuration.httpVersion = !way.isHTTP2 ? .http1Only : way.isSecure ? .http2 : .http2PriorKnowledge
         return Session(configuration: configuration)
     }
 

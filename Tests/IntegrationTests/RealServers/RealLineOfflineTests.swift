@@ -22,6 +22,7 @@ struct RealLineOfflineTests {
     private func session() async -> Session {
         await machine.session { configuration in
             configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+            configuration.httpVersion = .http2
             configuration.reachability = machine.reachability
             configuration.steps.intercept(with: machine.offlineRetrier(isWaiting))
         }

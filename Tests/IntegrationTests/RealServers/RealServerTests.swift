@@ -24,7 +24,7 @@ struct RealServerTests {
             var all: [Pair] = []
             if Peer.isInstalled("caddy") {
                 all.append(Pair(server: "caddy", policy: .http1Only, version: .http1_1))
-                all.append(Pair(server: "caddy", policy: .automatic, version: .http2))
+                all.append(Pair(server: "caddy", policy: .http2, version: .http2))
                 if RunningLibcurl.hasHTTP3 {
                     all.append(Pair(server: "caddy", policy: .http3Only, version: .http3))
                 } else {
@@ -33,9 +33,9 @@ struct RealServerTests {
             }
             if Peer.isInstalled("nginx") {
                 all.append(Pair(server: "nginx", policy: .http1Only, version: .http1_1))
-                all.append(Pair(server: "nginx", policy: .automatic, version: .http2))
+                all.append(Pair(server: "nginx", policy: .http2, version: .http2))
             }
-            if Peer.isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .automatic, version: .http2)) }
+            if Peer.isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .http2, version: .http2)) }
             return all
         }()
     }

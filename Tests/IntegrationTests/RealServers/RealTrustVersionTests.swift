@@ -74,7 +74,8 @@ struct RealTrustVersionTests {
     // MARK: Protocols
 
     @Test(arguments: [
-        ("nginx", HTTPVersionPolicy.automatic, HTTPVersion.http2), ("nginx", .http1Only, .http1_1),
+        ("nginx", HTTPVersionPolicy.automatic, RunningLibcurl.usualVersion), ("nginx", .http1Only, .http1_1),
+        ("nginx", .http2, .http2),
         ("nginx-http1", .automatic, .http1_1), ("nginx-http1", .http1Only, .http1_1),
     ])
     func protocolsOfNginx(_ port: String, _ policy: HTTPVersionPolicy, _ version: HTTPVersion) async throws {

@@ -165,9 +165,9 @@ struct PinTests {
 
     @Test func http2IsEvaluatedForEachRequest() async throws {
         let session = try peer.session(pinning: ["intermediate"])
-        let url = try peer.url("h2", "/ok")
+        let request = Request(try peer.url("h2", "/ok")).withHTTPVersion(.http2)
         try await withThrowingTaskGroup(of: HTTPVersion.self) { group in
-            for _ in 0..<20 { group.addTask { try await session.data(url).1.version } }
+            for _ in 0..<20 { group.addTask { try await session.data(request).1.version } }
             for try await version in group { #expect(version == .http2) }
         }
         await session.shutdown()
@@ -176,7 +176,7 @@ struct PinTests {
             for _ in 0..<20 {
                 group.addTask {
                     do {
-                        _ = try await wrong.data(Request(url, method: .post, body: .string("secret")))
+                        _ = try await wrong.data(request.withMethod(.post).withBody(.string("secret")))
                         return nil
                     } catch {
                         return (error as? TrellisError)?.kind

@@ -59,7 +59,8 @@ struct TrustEventTests {
 
     @Test func streamsOfOneConnection() async throws {
         let session = session()
-        for _ in 1...2 { _ = try await session.data(peer.url("h2", "/ok")) }
+        let request = Request(try peer.url("h2", "/ok")).withHTTPVersion(.http2)
+        for _ in 1...2 { _ = try await session.data(request) }
         await session.shutdown()
         #expect(
             words == Self.beginning + Self.handshake + Self.rest + Self.beginning + ["shared"]

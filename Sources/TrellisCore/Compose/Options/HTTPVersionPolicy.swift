@@ -1,6 +1,7 @@
 /// The versions of HTTP that a request may use.
 public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
-    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise.
+    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise. With a libcurl before 8.4, whose HTTP/2
+    /// connections carry one request at a time, HTTP/1.1.
     case automatic
     /// HTTP/1.1.
     case http1Only
@@ -10,8 +11,7 @@ public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
     case http2
     /// HTTP/2 without negotiation, also over plain TCP (RFC 9113, section 3.3).
     case http2PriorKnowledge
-    /// HTTP/3, with HTTP/2 or HTTP/1.1 as a fallback if the HTTP/3 connection fails. The same as ``automatic`` if the
-    /// running libcurl has no HTTP/3.
+    /// HTTP/3, with HTTP/2 or HTTP/1.1 as a fallback if the HTTP/3 connection fails, or if the running libcurl has no HTTP/3.
     case http3Preferred
     /// HTTP/3, or an error; the error has the kind ``TrellisError/Kind/unsupported`` if the running libcurl has no HTTP/3.
     case http3Only
