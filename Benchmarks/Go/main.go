@@ -20,6 +20,7 @@ type work struct {
 	concurrency, requests   int
 	seconds, warmup         float64
 	controlPort, origins    int
+	http1                   bool
 }
 
 func parseWork() work {
@@ -34,6 +35,7 @@ func parseWork() work {
 	flag.Float64Var(&w.warmup, "warmup", 0, "time before it")
 	flag.IntVar(&w.controlPort, "control-port", 0, "the test server's port")
 	flag.IntVar(&w.origins, "origins", 1, "origins that are requested in turn (in-flight)")
+	flag.BoolVar(&w.http1, "http1", false, "HTTP/1.1 where the server also offers HTTP/2")
 	flag.Parse()
 	return w
 }
@@ -64,7 +66,7 @@ func newClient(w work) (*http.Client, error) {
 			return nil, errors.New("no certificate in " + w.caFile)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
-		transport.ForceAttemptHTTP2 = true
+		transport.ForceAttemptHTTP2 = !w.http1
 	}
 	return &http.Client{Transport: transport, Timeout: 120 * time.Second}, nil
 }

@@ -12,7 +12,7 @@ static const struct option options[] = {
     {"ca-file", required_argument, NULL, 'a'},     {"file", required_argument, NULL, 'f'},
     {"control-port", required_argument, NULL, 'p'}, {"on-executor", no_argument, NULL, 'e'},
     {"origins", required_argument, NULL, 'o'},     {"connections", required_argument, NULL, 'l'},
-    {"engines", required_argument, NULL, 'E'},
+    {"engines", required_argument, NULL, 'E'},     {"http1", no_argument, NULL, '1'},
     {NULL, 0, NULL, 0},
 };
 
@@ -40,6 +40,7 @@ workload workload_parse(int argc, char *const *argv) {
         case 'e': work.on_executor = true; break;
         case 'o': work.origins = atol(optarg); break;
         case 'l': work.connections = atol(optarg); break;
+        case '1': work.http1 = true; break;
         case 'E': work.engines = atol(optarg); break;
         default: exit(64);
         }

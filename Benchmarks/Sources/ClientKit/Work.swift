@@ -87,6 +87,8 @@ public struct Work: Sendable {
     public let file: String?
     /// The port of the test server for questions about its sockets.
     public let controlPort: Int32
+    /// Whether HTTP/1.1 is spoken where the server also offers HTTP/2.
+    public let speaksHTTP1: Bool
     /// Whether the calling tasks prefer the client's own executor.
     public let onExecutor: Bool
 
@@ -123,6 +125,7 @@ public struct Work: Sendable {
         certificateAuthorityFile = parsed.ca_file.map { String(cString: $0) }
         file = parsed.file.map { String(cString: $0) }
         controlPort = parsed.control_port
+        speaksHTTP1 = parsed.http1
         onExecutor = parsed.on_executor
     }
 

@@ -18,6 +18,7 @@ struct AsyncHTTPClientClient: Client {
         // The default of 8 connections per host would delay the rest of the requests.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = work.concurrency
         configuration.timeout.connect = timeout
+        if work.speaksHTTP1 { configuration.httpVersion = .http1Only }
         if let file = work.certificateAuthorityFile {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.trustRoots = .file(file)

@@ -48,13 +48,12 @@ CURL *easy_for(const workload *work, CURLU *url) {
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, default_head());
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    bool http1 = work->http1 || work->ca_file == NULL;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)(http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, http1 ? 0L : 1L);
     if (work->ca_file != NULL) {
-        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
         curl_easy_setopt(easy, CURLOPT_CAINFO, work->ca_file);
-        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-    } else {
-        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     }
     return easy;
 }

@@ -27,6 +27,7 @@ struct TrellisClient: Client {
         configuration.limits.total =
             work.connections > 0 ? work.connections : max(configuration.limits.total, work.concurrency)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: work.certificateAuthorityFile)
+        if work.speaksHTTP1 { configuration.httpVersion = .http1Only }
         cassette = work.kind == .cassette ? try LargeCassette(folder: work.file ?? "") : nil
         var transport: (any Transport)?
         switch work.kind {

@@ -39,6 +39,8 @@ struct Benchmark: Sendable {
     var clients: [Client]
     /// The clients that cannot take part, each with the reason.
     var without: [Client: String] = [:]
+    /// Whether HTTP/1.1 is spoken although the server also offers HTTP/2.
+    var speaksHTTP1 = false
     /// Whether the tasks prefer the client's own executor.
     var onExecutor = false
     /// The body, if it is one of the bodies of text, not the large body.

@@ -13,7 +13,7 @@ enum Catalogue {
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
         + [1, 64].map(smallGetOnExecutor) + [handleGet, streamGet, adaptedGet, observedGet, realisticGet]
         + [instrumentedGet, uninstrumentedGet, mockedGet, cassette, cachedGet, cachedDiskGet, unlikeGet, missedGet]
-        + [1, 64].map(tlsGet)
+        + [tlsHTTP1Get] + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -227,6 +227,13 @@ enum Catalogue {
             "tls-h2-get/\(concurrency)", "GET of 11 bytes over TLS and HTTP/2", "get", "/small", concurrency)
         benchmark.target = .nginxTLS("/small")
         benchmark.leaveOut(.urlsession, "cannot be told which certificate authority to trust on Linux")
+        return benchmark
+    }
+
+    private static var tlsHTTP1Get: Benchmark {
+        var benchmark = tlsGet(64)
+        (benchmark.name, benchmark.summary) = ("tls-get/64", "GET of 11 bytes over TLS and HTTP/1.1")
+        benchmark.speaksHTTP1 = true
         return benchmark
     }
 

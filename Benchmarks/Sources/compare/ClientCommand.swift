@@ -45,6 +45,7 @@ struct ClientCommand {
         if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
         if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }
         if let connections = benchmark.connections { words += ["--connections", "\(connections)"] }
+        if benchmark.speaksHTTP1 { words += ["--http1"] }
         if benchmark.onExecutor { words += ["--on-executor"] }
         return words
     }

@@ -29,6 +29,8 @@ typedef struct workload {
     long connections;
     /// The number of engines (Trellis only); 0 for the default.
     long engines;
+    /// Whether HTTP/1.1 is spoken where the server also offers HTTP/2.
+    bool http1;
     /// Whether the calling tasks prefer the session's executor (Trellis only).
     bool on_executor;
 } workload;
