@@ -124,7 +124,8 @@ package final class EventLoop {
             if count & 15 == 0 { meter.turnContinues() }
         }
         fireTimers()
-        runDeliveries(isQuiet: waited.isEmpty)
+        // Without transfers, no socket becomes ready for another delivery.
+        runDeliveries(isQuiet: waited.isEmpty || engine?.hasTransfers == false)
     }
 
     // MARK: Deliveries
