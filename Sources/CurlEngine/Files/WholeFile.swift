@@ -134,10 +134,14 @@ package enum WholeFile {
         let temporary = path + ".new"
         var status = stat()
         let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
-        // The temporary file of a process that ended in here.
-        _ = unsafe unlink(temporary)
         // Never a file of another user, even in a folder that others can write to.
-        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+        var descriptor = unsafe open(temporary, flags, 0o600)
+        if descriptor < 0, errno == EEXIST {
+            // The temporary file of a process that ended in here.
+            _ = unsafe unlink(temporary)
+            descriptor = unsafe open(temporary, flags, 0o600)
+        }
         guard descriptor >= 0 else { throw .system }
         let failure = fill(descriptor, with: data, mode: mode, synchronizing: isDurable ? temporary : nil)
         var written = stat()

@@ -49,7 +49,7 @@ extension DownloadFile {
     /// Returns the path of a numbered partial file.
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
-    /// Deletes the numbered partial files that processes left which ended suddenly. Stops after eight missing numbers in a row,
+    /// Deletes the numbered partial files that processes left which ended suddenly. Stops after four missing numbers in a row,
     /// after 1000 numbers, or if the system does not report whether a file exists.
     private static func removeAbandoned(from first: Int, _ place: String) {
         var missing = 0
@@ -59,7 +59,7 @@ extension DownloadFile {
             case .missing: missing += 1
             case .unknown: return
             }
-            if missing == 8 { return }
+            if missing == 4 { return }
         }
     }
 

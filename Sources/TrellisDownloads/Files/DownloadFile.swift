@@ -109,9 +109,8 @@ final class DownloadFile: Sendable {
     ///
     /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
     func removeCheckpointDurably() throws(TrellisError) {
-        guard let checkpointPath, (try? FileSystem.kind(at: checkpointPath)) != .nothing else {
-            return removeCheckpoint()
-        }
+        // A temporary file that is left is replaced by the next checkpoint, or deleted at the end of the download.
+        guard let checkpointPath, (try? FileSystem.kind(at: checkpointPath)) != .nothing else { return }
         removeCheckpoint()
         try attributingErrors { () throws(FileError) in
             guard try FileSystem.kind(at: checkpointPath) == .nothing else {
