@@ -124,6 +124,9 @@ final class BodyInbox: Sendable {
     /// The connection that the reader gets instead of a body, if the server has switched protocols.
     var connection: (any DuplexConnection)? { state.withLock { $0.connection } }
 
+    /// The metrics of the response, if its body has ended.
+    var finalMetrics: Metrics? { state.withLock { try? $0.end?.get().metrics } }
+
     /// Whether the body has ended, so that no more bytes arrive.
     var hasEnded: Bool { state.withLock { $0.end != nil } }
 

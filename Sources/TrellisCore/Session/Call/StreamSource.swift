@@ -18,7 +18,13 @@ package final class StreamSource: ChunkSource {
 
     package var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
-    package var metrics: Metrics? { get async { await exchange.finalMetrics } }
+    package var metrics: Metrics? {
+        get async {
+            // The engine is not asked for what the final response has.
+            if let metrics = inbox.finalMetrics { return metrics }
+            return await exchange.finalMetrics
+        }
+    }
 
     /// The time since the call began: the exchange of a stream is made with the start of its call.
     package var elapsedTime: Int64? { session.clock.now().nanoseconds(since: exchange.prepared.start) }
