@@ -314,12 +314,14 @@ extension Session {
         let start = clock.now()
         let request = try make()
         let steps = joined(self.steps, request)
-        guard !isInFlight, mayPerformHere(request, steps) else {
+        guard mayPerformHere(request, steps) else {
             return .actor(makeRequest(request, delivery, start: start, isInFlight: isInFlight, steps: steps))
         }
         let limit = preparation.limits(of: request, delivery: delivery).total
         let call = makeCall(
             request, delivery, with: steps, on: engines.first, start: start, limit: limit, beganWithoutActor: true)
+        // A session that has been shut down sends what the calls in its list still need.
+        if isInFlight { actor.calls.add(call) }
         return .here(Pipeline(call, steps, for: conditions, session: self))
     }
 
