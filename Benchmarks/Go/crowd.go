@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// runInFlight sends all requests at once and waits for the last response.
-func runInFlight(client *http.Client, w work) error {
-	report := startReport()
+// sendAll sends all requests at once and waits for the last response. The latencies are in ms.
+func sendAll(client *http.Client, w work) ([]float32, error) {
 	start := time.Now()
 	latencies := make([]float32, w.concurrency)
 	failures := make(chan error, w.concurrency)
@@ -30,12 +30,39 @@ func runInFlight(client *http.Client, w work) error {
 	group.Wait()
 	select {
 	case err := <-failures:
-		return err
+		return nil, err
 	default:
+		return latencies, nil
+	}
+}
+
+// runInFlight sends all requests at once and waits for the last response.
+func runInFlight(client *http.Client, w work) error {
+	report := startReport()
+	latencies, err := sendAll(client, w)
+	if err != nil {
+		return err
 	}
 	report.stop()
 	report.Requests = w.concurrency
 	report.print(latencies)
+	return nil
+}
+
+// runIdle measures the connections of many requests after the last response, while nothing happens.
+func runIdle(client *http.Client, w work) error {
+	idle := startReport()
+	if _, err := sendAll(client, w); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	report := startReport()
+	report.IdleRSS = idle.IdleRSS
+	time.Sleep(time.Duration(w.seconds * 1e9))
+	report.stop()
+	report.EndRSS = statusMB("VmRSS:")
+	report.Requests = 1
+	report.print(nil)
 	return nil
 }
 

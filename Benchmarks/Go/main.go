@@ -101,6 +101,8 @@ func run() error {
 		return runUpload(client, w)
 	case "in-flight":
 		return runInFlight(client, w)
+	case "idle":
+		return runIdle(client, w)
 	case "cancel":
 		return runCancel(client, w)
 	}

@@ -20,6 +20,7 @@ type report struct {
 	P50        *float64 `json:"p50_ms,omitempty"`
 	P99        *float64 `json:"p99_ms,omitempty"`
 	IdleRSS    float64  `json:"idle_rss_mb"`
+	EndRSS     float64  `json:"end_rss_mb,omitempty"`
 	PeakRSS    float64  `json:"peak_rss_mb"`
 
 	start uint64

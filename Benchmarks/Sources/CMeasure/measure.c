@@ -1,5 +1,6 @@
 #include "measure.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,10 @@ void measure_raise_file_limit(void) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void measure_give_back_memory(void) {
+    malloc_trim(0);
 }
 
 static double cpu_seconds(void) {

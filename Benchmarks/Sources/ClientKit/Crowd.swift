@@ -1,4 +1,5 @@
 import CMeasure
+import Glibc
 
 /// Measures `in-flight`: sends all requests at once, and waits for the last response.
 func measureInFlight(_ client: some Client, _ work: Work) async throws {
@@ -16,6 +17,23 @@ func measureInFlight(_ client: some Client, _ work: Work) async throws {
     }
     report.stop()
     report.print(requests: work.concurrency, latencies: latencies)
+}
+
+/// Measures `idle`: the connections of requests that were sent at once, while nothing happens after the last response.
+func measureIdleConnections(_ client: some Client, _ work: Work) async throws {
+    // The threads of the client and of the runtime have started.
+    _ = try await client.get(work.url)
+    let idle = Report()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<work.concurrency { group.addTask { _ = try await client.get(work.url) } }
+        try await group.waitForAll()
+    }
+    measure_give_back_memory()
+    var report = Report()
+    report.takeIdleMemory(from: idle)
+    usleep(UInt32(work.seconds * 1e6))
+    report.stop()
+    report.print(requests: 1)
 }
 
 /// Measures `cancel`: sends all requests at once to a server that does not respond, cancels their task group when the server has received

@@ -17,6 +17,7 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         case .downloadFiles: try await measureDownloads(client, work)
         case .uploadFile: try await measureUpload(client, work)
         case .inFlight: try await measureInFlight(client, work)
+        case .idle: try await measureIdleConnections(client, work)
         case .websocketEcho: try await measureEcho(client, work)
         case .websocketStream: try await measureMessages(client, work)
         case .websocketIdle: try await measureIdle(client, work)

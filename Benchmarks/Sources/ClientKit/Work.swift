@@ -46,6 +46,8 @@ public struct Work: Sendable {
         case uploadFile = "upload-file"
         /// Very many requests at once.
         case inFlight = "in-flight"
+        /// Very many connections, kept after a request each.
+        case idle
         /// Very many requests at once, which are cancelled.
         case cancel
         /// One large body of text, read as its elements.

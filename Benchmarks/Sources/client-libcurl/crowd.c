@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control.h"
 #include "loop.h"
@@ -60,6 +61,18 @@ static void wait_for_all_answers(crowd *crowd, report *report) {
     report_stop(report);
 }
 
+/// Measures the connections after the last response, while nothing happens.
+static void idle(crowd *crowd, report *report) {
+    while (crowd->running > 0) loop_run_once(&crowd->loop, ended);
+    double idle_rss_mb = report->idle_rss_mb;
+    measure_give_back_memory();
+    report_start(report);
+    report->idle_rss_mb = idle_rss_mb;
+    report->requests = 1;
+    usleep((useconds_t)(crowd->work->seconds * 1e6));
+    report_stop(report);
+}
+
 /// Cancels all requests once the server has received them, and measures until the server has seen every socket closed.
 static void cancel_all(crowd *crowd, report *report) {
     char question[64];
@@ -93,6 +106,8 @@ void run_crowd(const workload *work) {
     start_all(&crowd, urls);
     if (strcmp(work->kind, "cancel") == 0) {
         cancel_all(&crowd, &report);
+    } else if (strcmp(work->kind, "idle") == 0) {
+        idle(&crowd, &report);
     } else {
         wait_for_all_answers(&crowd, &report);
     }

@@ -26,7 +26,7 @@ void run_bulk(const workload *work);
 /// Runs websocket-echo, websocket-stream or websocket-idle: WebSockets on connections that libcurl makes.
 void run_websocket(const workload *work);
 
-/// Runs in-flight or cancel: very many requests at once.
+/// Runs in-flight, idle or cancel: very many requests at once.
 void run_crowd(const workload *work);
 
 #endif

@@ -63,6 +63,8 @@ struct Benchmark: Sendable {
     /// The number of files that a client or a server has open.
     var openFiles: Int {
         switch (shape, target) {
+        // nginx passes the requests on to the test server.
+        case (.idle, .nginxTLS): 2 * concurrency + 300
         case (.crowd, _), (.idle, _): concurrency + 300
         case (_, .origins): origins + (connections ?? concurrency) + 300
         default: concurrency + 100

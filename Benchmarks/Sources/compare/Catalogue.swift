@@ -86,8 +86,16 @@ enum Catalogue {
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
-        manyInFlight, cancel,
+        manyInFlight, idle("idle/10000", .testServer("/delayed")),
+        idle("idle-tls/10000", .nginxTLS("/delayed")), cancel,
     ]
+
+    private static func idle(_ name: String, _ target: Benchmark.Target) -> Benchmark {
+        var benchmark = crowd(name, "10,000 idle HTTP/1.1 connections, each kept after a response", "idle", "")
+        (benchmark.target, benchmark.shape, benchmark.speaksHTTP1) = (target, .idle, true)
+        benchmark.leaveOut(.urlsession, "has at most some 2,000 requests at the server")
+        return benchmark
+    }
 
     private static var manyInFlight: Benchmark {
         var benchmark = crowd(

@@ -7,7 +7,11 @@ struct NginxConfiguration {
     private let servers: String
 
     /// Returns the configuration of the nginx that serves everything that nginx can serve.
-    static func single(folder: String, port: UInt16, tlsPort: UInt16) -> NginxConfiguration {
+    ///
+    /// - Parameter testServerPort: The port of the server that answers late, for requests over TLS.
+    static func single(
+        folder: String, port: UInt16, tlsPort: UInt16, testServerPort: UInt16
+    ) -> NginxConfiguration {
         let plain = "server { listen 127.0.0.1:\(port) backlog=4096; \(locations) }"
         let secure = """
             server {
@@ -15,6 +19,7 @@ struct NginxConfiguration {
                 ssl_certificate \(folder)/server.pem;
                 ssl_certificate_key \(folder)/server.key;
                 ssl_protocols TLSv1.2 TLSv1.3;
+                location = /delayed { proxy_pass http://127.0.0.1:\(testServerPort); }
                 \(locations)
             }
             """
@@ -41,9 +46,9 @@ struct NginxConfiguration {
         master_process off;
         pid \(processFile);
         error_log stderr warn;
-        worker_rlimit_nofile 20000;
+        worker_rlimit_nofile 30000;
         events {
-            worker_connections 10000;
+            worker_connections 25000;
             multi_accept on;
         }
         http {

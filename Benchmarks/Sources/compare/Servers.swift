@@ -37,13 +37,6 @@ final class Servers {
         // The file is read once, so that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
 
-        nginxPort = try Ports.free()
-        tlsPort = try Ports.free()
-        let configuration = NginxConfiguration.single(folder: folder, port: nginxPort, tlsPort: tlsPort)
-        try writeFile(configuration.text, to: "\(folder)/nginx.conf")
-        nginx = try ChildProcess(
-            ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf", "-e", "stderr"], supervisor: supervisor,
-            errorsPath: "\(folder)/nginx.err")
         testServer = try ChildProcess(
             ["\(options.programs)/server", "--delay-ms", "2000"], supervisor: supervisor,
             errorsPath: "\(folder)/server.err")
@@ -51,6 +44,14 @@ final class Servers {
             throw Failure("the test server does not start: \((try? readFile("\(folder)/server.err")) ?? "")")
         }
         testServerPort = port
+        nginxPort = try Ports.free()
+        tlsPort = try Ports.free()
+        let configuration = NginxConfiguration.single(
+            folder: folder, port: nginxPort, tlsPort: tlsPort, testServerPort: testServerPort)
+        try writeFile(configuration.text, to: "\(folder)/nginx.conf")
+        nginx = try ChildProcess(
+            ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf", "-e", "stderr"], supervisor: supervisor,
+            errorsPath: "\(folder)/nginx.err")
         while !(Ports.answers(nginxPort) && Ports.answers(tlsPort)) {
             guard nginx.isRunning else {
                 throw Failure("nginx does not start: \((try? readFile("\(folder)/nginx.err")) ?? "")")

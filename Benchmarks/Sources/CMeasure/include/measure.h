@@ -29,6 +29,9 @@ uint64_t measure_now_ns(void);
 /// Raises the soft limit of open files to the hard limit, so that 10,000 connections are possible.
 void measure_raise_file_limit(void);
 
+/// Gives the memory that the process has freed back to the system, so that the resident memory is what it uses.
+void measure_give_back_memory(void);
+
 /// Starts the clock and the CPU time (user and system, all threads), and records the resident memory.
 void report_start(report *report);
 
