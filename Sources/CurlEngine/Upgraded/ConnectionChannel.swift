@@ -11,6 +11,8 @@ struct ConnectionChannel {
         case moved(Int)
         /// Nothing can be moved before the socket is ready.
         case mustWait
+        /// Nothing can be moved before TLS has received more, of which there may be some already.
+        case mustReceive
         /// The peer has sent all its bytes.
         case ended
         /// The connection has failed.
@@ -21,8 +23,8 @@ struct ConnectionChannel {
     private enum Way {
         /// Through libcurl, which has the connection.
         case libcurl(MultiHandle, EasyHandle)
-        /// Directly, on the engine's own socket.
-        case socket(Int32)
+        /// Without libcurl, on a connection of the engine's own.
+        case link(WireLink)
     }
 
     private let way: Way
@@ -35,20 +37,17 @@ struct ConnectionChannel {
         isPlain = false
     }
 
-    /// Creates the channel of a connection without TLS and without libcurl.
-    init(socket: Int32) {
-        way = .socket(socket)
-        isPlain = true
+    /// Creates the channel of a connection of the engine's own.
+    init(_ link: WireLink) {
+        way = .link(link)
+        isPlain = link.tls == nil
     }
 
     /// Sends bytes, of which as many are taken as possible. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
     /// address.
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         switch way {
-        case .socket(let socket):
-            return move("Send", failure: CURLE_SEND_ERROR) {
-                unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, Self.flags)
-            }
+        case .link(let link): return outcome(unsafe link.send(bytes), of: link, "Send", CURLE_SEND_ERROR)
         case .libcurl(let multi, let easy):
             var count = 0
             let code = multi.inside { unsafe curl_easy_send(easy.curl, bytes.baseAddress, bytes.count, &count) }
@@ -63,10 +62,7 @@ struct ConnectionChannel {
     /// Receives bytes into a buffer.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         switch way {
-        case .socket(let socket):
-            return move("Recv", failure: CURLE_RECV_ERROR) {
-                unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
-            }
+        case .link(let link): return outcome(unsafe link.receive(buffer), of: link, "Recv", CURLE_RECV_ERROR)
         case .libcurl(let multi, let easy):
             var count = 0
             let code = multi.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
@@ -82,25 +78,21 @@ struct ConnectionChannel {
     func failure(_ code: CURLcode) -> EngineFailure {
         switch way {
         case .libcurl(_, let easy): easy.failure(code, isSent: true)
-        case .socket: EngineFailure(code, detail: "")
+        case .link: EngineFailure(code, detail: "")
         }
     }
 
     static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
-    /// Returns the result of a system call that moves bytes.
-    private func move(_ name: String, failure code: CURLcode, _ call: () -> Int) -> Outcome {
-        while true {
-            let count = call()
-            if count >= 0 { return count > 0 ? .moved(count) : .ended }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN: return .mustWait
-            default:
-                // The words of libcurl.
-                let reason = unsafe String(cString: strerror(errno))
-                return .failed(EngineFailure(code, detail: "\(name) failure: \(reason)"))
-            }
+    /// Returns the outcome for the result of a link.
+    private func outcome(_ result: Int, of link: WireLink, _ name: String, _ code: CURLcode) -> Outcome {
+        switch Int32(clamping: result) {
+        case 0: .ended
+        case CCURL_TLS_WAIT: .mustWait
+        case CCURL_TLS_MORE: .mustReceive
+        // Only TLS tells the end of the bytes from a connection that somebody has cut.
+        case CCURL_TLS_CUT_OFF, CCURL_TLS_FAILED: .failed(link.failure(name, code))
+        default: .moved(result)
         }
     }
 }

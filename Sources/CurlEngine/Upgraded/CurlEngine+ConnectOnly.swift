@@ -2,8 +2,8 @@ import CCurl
 
 /// The transfers that ask their server to switch protocols, and the connections that they get.
 ///
-/// A plain server's connection is a ``WireConnection``, before and after the switch. Another connection is made by libcurl, which keeps the
-/// transfer and closes the connection with it, but has no interest in its socket any more, and gives it to no other transfer.
+/// The connection is a ``WireConnection``, before and after the switch, or one that libcurl has made. libcurl keeps such a transfer and
+/// closes the connection with it, but has no interest in its socket any more, and gives it to no other transfer.
 extension CurlEngine {
     /// Continues a transfer whose connection libcurl has made.
     func beginConnectOnly(_ transfer: Transfer) {
@@ -76,13 +76,13 @@ extension CurlEngine {
             let channel = self.channel(of: transfer),
             connection.mayBeginSending(in: executor.engineLoop.systemNow),
             // The rest is sent when the socket is ready.
-            connection.send(channel)
+            connection.send(channel) == nil
         else { return submit { [self] in advanceConnectOnly(transfer) } }
     }
 
     /// Returns the channel for the bytes of a transfer; `nil` if the transfer has no connection any more.
     private func channel(of transfer: Transfer) -> ConnectionChannel? {
-        if let connection = transfer.wire.connection { return ConnectionChannel(socket: connection.socket) }
+        if let connection = transfer.wire.connection { return ConnectionChannel(connection.link) }
         guard transfer.handshake != nil, let multi, let easy = transfer.easy else { return nil }
         return ConnectionChannel(multi, easy)
     }

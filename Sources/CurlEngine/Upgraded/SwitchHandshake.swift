@@ -89,7 +89,7 @@ final class SwitchHandshake {
                 transfer.activity.last = transfer.engine.now
                 if firstByte == nil { firstByte = transfer.engine.now }
                 unsafe input += UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            case .mustWait: return .wait(interest)
+            case .mustWait, .mustReceive: return .wait(interest)
             case .ended:
                 // An alert of TLS may be the reason for the end.
                 return end(firstByte == nil ? channel.failure(CURLE_GOT_NOTHING) : nil)
@@ -117,7 +117,7 @@ final class SwitchHandshake {
             case .moved(let count):
                 sentCount += count
                 transfer.activity = (transfer.engine.now, transfer.engine.now)
-            case .mustWait: return false
+            case .mustWait, .mustReceive: return false
             case .failed(let failure): sendFailure = failure
             case .ended: return true
             }

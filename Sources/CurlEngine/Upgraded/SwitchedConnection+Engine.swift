@@ -2,30 +2,33 @@
 extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
     func serve(_ channel: ConnectionChannel, _ table: WireTable) -> SwitchHandshake.Step {
-        let isBlocked = !send(channel)
+        var blocked = send(channel)
         guard let room = roomToReceive() else { return .end }
         let step = receive(from: channel, table, room: room)
+        // TLS may have received what it has waited for.
+        if blocked == .read { blocked = send(channel) }
         guard case .wait(let interest) = step else { return step }
-        return .wait(isBlocked ? interest.union(.write) : interest)
+        return .wait(interest.union(blocked ?? []))
     }
 
     /// Sends the outgoing bytes, but not more than the share of one turn: a server that reads as fast as this thread sends would delay
-    /// the other connections, and the end of this one. Returns `false` if some are left.
-    func send(_ channel: ConnectionChannel) -> Bool {
+    /// the other connections, and the end of this one. Returns what the socket must be ready for if some are left, or `nil`.
+    func send(_ channel: ConnectionChannel) -> SocketInterest? {
         var room = SwitchHandshake.bytesPerTurn
         while let slice = nextSlice() {
             // The socket is ready again at once.
-            guard room > 0 else { return false }
+            guard room > 0 else { return .write }
             switch unsafe slice.withBytes({ unsafe channel.send($0) }) {
             case .moved(let count):
                 room -= count
                 didSend(count)
-            case .mustWait: return false
+            case .mustWait: return .write
+            case .mustReceive: return .read
             case .failed(let failure): sendingHasFailed(failure.as(.send))
-            case .ended: return true
+            case .ended: return nil
             }
         }
-        return true
+        return nil
     }
 
     /// Records that a writer sends at once in a turn of the loop. Returns `false` if one has done so in that turn.
@@ -96,6 +99,7 @@ extension SwitchedConnection {
         case _ where !isStored: step = .end
         // The share is used up. A reader may have made room for more.
         case .moved: step = state.withLock { $0.isFull } ? .wait([]) : .goOn
+        case .mustReceive: step = .goOn
         case .mustWait: step = .wait(.read)
         case .ended:
             state.withLock { $0.hasPeerEnded = true }
@@ -104,8 +108,10 @@ extension SwitchedConnection {
             didFail(failure.as(.receive))
             step = .end
         }
-        if case .mustWait = outcome, count == 0 { return step }
-        tellReader()
+        switch outcome {
+        case .mustWait where count == 0, .mustReceive where count == 0: return step
+        default: tellReader()
+        }
         return step
     }
 

@@ -201,8 +201,9 @@ extension WireConnection {
         // After a 101 to a part of the request, the rest of the request would be taken for the other protocol.
         guard outgoing.isSent else { throw EngineFailure(kind: .head(.unexpectedStatus(head.status)), message: "") }
         if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
-        let switched = SwitchedConnection(transfer, received: bytes, plainSocket: socket)
-        switched.allowDirectReading()
+        let switched = SwitchedConnection(transfer, received: bytes, plainSocket: link.tls == nil ? socket : -1)
+        // Only the engine thread uses OpenSSL's objects.
+        if link.tls == nil { switched.allowDirectReading() }
         transfer.connection.switched = switched
         transfer.delegate?.transferDidSwitchProtocols(head, switched)
         transfer.engine.advanceConnectOnly(transfer)

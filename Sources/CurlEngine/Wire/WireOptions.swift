@@ -6,7 +6,7 @@ extension TransferOptions {
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
         guard configuration.speaksHTTP1, route.isPlain, !switchesProtocols || route.proxy == nil else { return false }
         guard url.isSecure else { return version == .http1 || version == .http2OverTLS }
-        guard configuration.speaksHTTP1OverTLS, !switchesProtocols, route.proxy == nil, route.parts.socket == nil,
+        guard configuration.speaksHTTP1OverTLS, route.proxy == nil, route.parts.socket == nil,
             LibcurlFeatures.current.lendsSessions
         else { return false }
         return prefersHTTP1
