@@ -52,11 +52,13 @@ struct SwitchRun: Sendable {
     /// The connections before the switch: the engine's own, and libcurl's.
     static let ways: [EngineConfiguration] = [.onWire, .onLibcurl]
 
-    static func options(_ url: String, limit: Int = 64 << 10) throws -> TransferOptions {
+    static func options(
+        _ url: String, route: TransferRoute = .direct, trust: TransferTrust = .system, limit: Int = 64 << 10
+    ) throws -> TransferOptions {
         let lines = HeaderLines(lines: ["Upgrade: echo", "Connection: Upgrade", "X-Empty;", "Accept-Encoding:"])
         return TransferOptions(
-            url: try WireURL(parsing: url), method: "GET", headerLines: lines, version: .http1,
-            maximumHeaderBytes: limit, switchesProtocols: true)
+            url: try WireURL(parsing: url), route: route, trust: trust, method: "GET", headerLines: lines,
+            version: .http1, maximumHeaderBytes: limit, switchesProtocols: true)
     }
 
     /// Sends the request, and returns what comes first: the switched connection or the end of the transfer.
@@ -69,10 +71,12 @@ struct SwitchRun: Sendable {
     }
 
     /// Sends the request to a server that must switch protocols.
-    func connect(_ url: String, sourceLocation: SourceLocation = #_sourceLocation) async throws -> SwitchedConnection {
-        guard case .switched(let head, let connection) = await start(try Self.options(url)) else {
-            throw NotSwitched()
-        }
+    func connect(
+        _ url: String, route: TransferRoute = .direct, trust: TransferTrust = .system,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> SwitchedConnection {
+        let options = try Self.options(url, route: route, trust: trust)
+        guard case .switched(let head, let connection) = await start(options) else { throw NotSwitched() }
         #expect(head.status == 101, sourceLocation: sourceLocation)
         return connection
     }
@@ -93,8 +97,8 @@ extension LoopbackServer {
     static let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
 
     /// Starts a server that switches protocols and then follows a script.
-    static func switching(_ script: @escaping Script) throws -> LoopbackServer {
-        try LoopbackServer { connection in
+    static func switching(tls: TLS? = nil, _ script: @escaping Script) throws -> LoopbackServer {
+        try LoopbackServer(tls: tls) { connection in
             guard try connection.readHead() != nil else { return }
             try connection.write(switching)
             try script(connection)
@@ -102,8 +106,8 @@ extension LoopbackServer {
     }
 
     /// Starts a server that switches protocols and sends back all bytes.
-    static func echo() throws -> LoopbackServer {
-        try switching { connection in
+    static func echo(tls: TLS? = nil) throws -> LoopbackServer {
+        try switching(tls: tls) { connection in
             while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
         }
     }
