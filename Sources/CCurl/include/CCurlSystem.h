@@ -141,7 +141,8 @@ ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool w
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int sending_limit);
 // Opens such a socket for TCP that does not block and sends each write at once, and begins to connect it with an address of 4 or 16 bytes
 // in network order. A `source` is an address of this machine from which the connection is made, and `interface` the name of an interface
-// for it. Returns the socket, or a negative errno; `is_source` is then whether the source or the interface is the reason.
+// for it. With port 0 the socket is not connected yet. Returns the socket, or a negative errno; `is_source` is then whether the source or
+// the interface is the reason.
 int ccurl_tcp_connect(const uint8_t *_Nonnull bytes, size_t length, uint32_t scope, uint16_t port,
                       const uint8_t *_Nullable source, size_t source_length, const char *_Nullable interface,
                       unsigned int sending_limit, bool *_Nonnull is_source);

@@ -52,9 +52,10 @@ const char *_Nullable ccurl_tls_cipher(const void *_Nullable session);
 
 // Returns whether sessions can be taken: whether libcurl's TLS library is the OpenSSL at hand, with all functions that this needs.
 bool ccurl_tls_can_take(void);
-// Makes OpenSSL prepare the sessions of a context for `ccurl_tls_take`. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns false if it
-// cannot.
-bool ccurl_tls_allow_taking(void *_Nullable context);
+// Makes OpenSSL prepare the sessions of a context for the engine's own calls: for `ccurl_tls_take` with `takes`, and otherwise for libcurl's
+// functions, which may then get the bytes that could not be sent at another address. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns
+// false if it cannot.
+bool ccurl_tls_allow_taking(void *_Nullable context, bool takes);
 struct ccurl_tls_stream;
 // Makes OpenSSL read and write a socket itself for a session that libcurl has set up on that socket. libcurl keeps the session until its
 // connection is closed, and the result with it, but may not be asked to send and receive any more. Returns NULL if memory has run out.

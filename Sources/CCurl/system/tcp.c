@@ -74,7 +74,7 @@ int ccurl_tcp_connect(const uint8_t *bytes, size_t length, uint32_t scope, uint1
     *is_source = error != 0;
   }
   if (error == 0) {
-    if (connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS) return fd;
+    if (port == 0 || connect(fd, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS) return fd;
     error = errno;
   }
   close(fd);

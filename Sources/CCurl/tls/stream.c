@@ -112,12 +112,13 @@ static bool is_available(void) {
 
 bool ccurl_tls_can_take(void) { return is_available(); }
 
-bool ccurl_tls_allow_taking(void *context) {
+bool ccurl_tls_allow_taking(void *context, bool takes) {
   enum { MODE = 33, CLEAR_MODE = 78, PARTIAL_WRITES = 1, MOVED_BUFFERS = 2, AUTOMATIC_RETRY = 4, RELEASES_BUFFERS = 16 };
   if (context == NULL || !is_available()) return false;
   ssl.control_context(context, MODE, PARTIAL_WRITES | MOVED_BUFFERS | RELEASES_BUFFERS, NULL);
-  // With it, one call would read messages of the handshake without end, such as updates of keys.
-  ssl.control_context(context, CLEAR_MODE, AUTOMATIC_RETRY, NULL);
+  // With it, one call would read messages of the handshake without end, such as updates of keys. Without it, libcurl would wait for a socket
+  // although TLS inside of TLS has bytes.
+  if (takes) ssl.control_context(context, CLEAR_MODE, AUTOMATIC_RETRY, NULL);
   return true;
 }
 

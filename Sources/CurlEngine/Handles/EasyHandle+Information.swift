@@ -45,7 +45,7 @@ extension EasyHandle {
         guard let proxy = route?.proxy else { return failure }
         let outcome = unsafe ProxyOutcome(
             connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
-            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
+            isConnected: transfer?.wire.tls != nil || ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
             isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
             socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
         return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure

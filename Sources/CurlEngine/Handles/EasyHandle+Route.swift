@@ -38,8 +38,37 @@ extension EasyHandle {
         // Without this form, libcurl would look up a name that is no interface.
         let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         guard unsafe ccurl_set_sockets_connected(curl, route.socketPath != nil) == CURLE_OK else { return false }
-        return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
-            && apply(route.proxy, RouteNames(route), trust: trust)
+        let names = RouteNames(route)
+        return accepts(CURLOPT_INTERFACE, interface) && connect(to: names.connectTo)
+            && apply(route.proxy, first: names.proxy, second: names.secondProxy, trust: trust)
+    }
+
+    /// Sets the options of a transfer's route for handshakes on a socket that is connected with a peer. libcurl looks up nothing: hosts have
+    /// addresses instead of names, unless a proxy or a certificate needs the name.
+    func applyRoute(of transfer: Transfer, connectedWith peer: Peer) -> Bool {
+        let (route, wire) = (transfer.options.route, transfer.wire)
+        guard let proxy = route.proxy, let first = route.firstProxy else {
+            // libcurl takes the socket for one to this address.
+            return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") && connect(to: "::127.0.0.1:")
+        }
+        set(to: route)
+        let near = IPAddress(peer.address)?.bracketed ?? "127.0.0.1", far = wire.far?.bracketed
+        let keepsName = first.scheme == .https
+        if keepsName, !first.isAddress {
+            guard load(HeaderLines(line: "+\(first.host):\(first.port):\(near)")) else { return false }
+        }
+        var target = route.parts.connectTo
+        if let far, route.secondProxy == nil {
+            target = far + ":" + (target.map { $0[$0.prefix(beforeLast: ":").endIndex...].dropFirst() } ?? "")
+        }
+        guard connect(to: target.map { "::\($0)" }),
+            apply(
+                proxy, first: keepsName ? nil : near, second: route.secondProxy == nil ? nil : far,
+                trust: transfer.options.trust)
+        else { return false }
+        set(CURLOPT_HTTPPROXYTUNNEL, transfer.options.hasTunnel ? 1 : 0)
+        if proxy.credentials?.isDigest == true { watchTunnel(true) }
+        return proveTunnel()
     }
 
     /// Sets the entries of libcurl's cache of addresses that the next transfer adds.
@@ -64,18 +93,21 @@ extension EasyHandle {
         return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, lists.connect) == CURLE_OK
     }
 
-    /// - Parameter names: The names used instead of the hosts of the proxies.
+    /// - Parameters:
+    ///   - firstName: The name used instead of the host of the first proxy, if any.
+    ///   - secondName: The name used instead of the host of a proxy after another one, if any.
     private func apply(
-        _ proxy: EngineConfiguration.ProxyServer?, _ names: RouteNames, trust: TransferTrust
+        _ proxy: EngineConfiguration.ProxyServer?, first firstName: String?, second secondName: String?,
+        trust: TransferTrust
     ) -> Bool {
         let first = proxy?.first
         // Neither the proxies of the environment nor its exceptions apply: an empty text means no proxy.
         // Before 8.8, libcurl decodes the options for the name and the password, which it decodes again for each further connection.
         let decodes = LibcurlFeatures.current.decodesProxyCredentials
-        let host = first == nil ? names.proxy : names.secondProxy
+        let host = first == nil ? firstName : secondName
         let url = decodes ? proxy?.urlWithCredentials(at: host) : proxy?.url(at: host)
         guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, url ?? ""),
-            accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: names.proxy) ?? "")
+            accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: firstName) ?? "")
         else { return false }
         let credentials = proxy?.credentials
         // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.

@@ -94,9 +94,9 @@ extension EasyHandle {
 
     // MARK: Handshakes
 
-    /// Prepares a new handle to make only the TLS connection for a transfer, on a socket that the engine has connected (``socket``).
+    /// Prepares a new handle to make only the handshakes for a transfer, on a socket that the engine has connected (``socket``) with a peer.
     /// Returns `false` if libcurl refuses an option.
-    func prepareHandshake(for transfer: Transfer) -> Bool {
+    func prepareHandshake(for transfer: Transfer, with peer: Peer) -> Bool {
         self.transfer = transfer
         let options = transfer.options
         setCommonOptions()
@@ -104,10 +104,9 @@ extension EasyHandle {
         if options.mayConnectForLong { set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
         unsafe ccurl_set_opensocket_function(curl, Callbacks.giveSocket)
         unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
-        // libcurl looks up nothing, and takes the socket for one to this address.
         let isTrusted = apply(options.trust, authorities: options.trust.authoritiesPath)
-        return unsafe isTrusted && accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "")
-            && connect(to: "::127.0.0.1:") && ccurl_set_sockets_connected(curl, true) == CURLE_OK
+        return unsafe isTrusted && applyRoute(of: transfer, connectedWith: peer)
+            && ccurl_set_sockets_connected(curl, true) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
@@ -122,7 +121,9 @@ extension EasyHandle {
         let rules = transfer.options.trust.rules(for: peer)
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
-        if transfer.wire.tls != nil, unsafe !ccurl_tls_allow_taking(context) { return CURLE_SSL_CERTPROBLEM }
+        if let tls = transfer.wire.tls, unsafe !ccurl_tls_allow_taking(context, tls.kind == .ofServer) {
+            return CURLE_SSL_CERTPROBLEM
+        }
         guard rules.verifies else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }

@@ -346,6 +346,9 @@ final class EasyHandle {
         unsafe set(CURLOPT_PRIVATE, this)
     }
 
+    /// Records the route of handshakes, whose options are set.
+    func set(to route: TransferRoute) { self.route = route }
+
     // If libcurl refuses one of these options, it lacks the feature. Code that depends on the feature checks for it first.
     func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
     func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }

@@ -61,6 +61,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// socket below TLS, as 8.1.0 does.
     let lendsSessions: Bool
 
+    /// Whether libcurl takes a socket that is connected as it is. 7.88 connects it again, which a Unix domain socket refuses.
+    var takesConnectedSockets: Bool { isAtLeast(8, 0) }
+
     /// Whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
     /// complete.
     package var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }

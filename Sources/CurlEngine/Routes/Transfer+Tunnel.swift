@@ -18,13 +18,14 @@ extension Transfer {
         failure = EngineFailure(
             kind: .proxy(name: proxy.name, .refused(status: 407, hasCredentials: true)), message: "")
         // No callback can end a transfer that has no response, but a connection that is over does.
-        if let socket = easy?.findSocket(), socket >= 0 { ccurl_socket_shut_down(socket) }
+        let socket = wire.tls?.socket ?? easy?.findSocket() ?? -1
+        if socket >= 0 { ccurl_socket_shut_down(socket) }
     }
 
     /// Reads a line of the head of a response to a request for a tunnel.
     func readTunnelLine(_ line: UnsafeRawBufferPointer) {
-        guard options.route.proofs != nil, easy?.given.watchesTunnel == true, line.count <= Self.longestChallenge,
-            tunnel.challenges.count < Self.challengeLimit
+        guard options.route.proofs != nil, (easy ?? wire.tls?.easy)?.given.watchesTunnel == true,
+            line.count <= Self.longestChallenge, tunnel.challenges.count < Self.challengeLimit
         else { return }
         let text = unsafe String(decoding: line, as: UTF8.self)
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),

@@ -1,6 +1,6 @@
 import CCurl
 
-/// Some of the connections for which libcurl makes TLS handshakes, on sockets that the engine has connected: a multi handle that only makes
+/// Some of the connections for which libcurl makes handshakes, on sockets that the engine has connected: a multi handle that only makes
 /// connections. It belongs to the engine thread.
 @safe
 final class TLSGroup {
@@ -114,12 +114,17 @@ final class TLSSessions {
 }
 
 extension Callbacks {
-    /// The callback for opening a socket, which gives libcurl the connected one, once.
+    /// The callback for opening a socket, which gives libcurl the connected one, and later ones to connect.
     static let giveSocket: ccurl_opensocket_callback = { context, _, _ in
         guard let context = unsafe context else { return CURL_SOCKET_BAD }
         let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+        easy.isProxySecured = false
         defer { easy.socket = -1 }
-        return easy.socket < 0 ? CURL_SOCKET_BAD : easy.socket
+        guard easy.socket < 0 else { return easy.socket }
+        guard let transfer = easy.transfer, let tls = transfer.wire.tls else { return CURL_SOCKET_BAD }
+        let isConnected = transfer.options.route.unixSocket != nil
+        guard unsafe ccurl_set_sockets_connected(easy.curl, isConnected) == CURLE_OK else { return CURL_SOCKET_BAD }
+        return transfer.engine.wire.reopen(tls, for: transfer)
     }
 
     /// The callback for closing a socket, which the engine itself closes.

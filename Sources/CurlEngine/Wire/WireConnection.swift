@@ -153,8 +153,10 @@ struct WireProgress {
     var connection: WireConnection?
     /// The attempts to make a connection.
     var race: WireRace?
-    /// The TLS handshake on the connection that was made.
+    /// The handshakes on the connection that was made.
     var tls: WireTLS?
+    /// The address of the server, or of another proxy, for a SOCKS proxy that wants one.
+    var far: IPAddress?
     /// Whether the system looks up the name of the host.
     var isLookingUp = false
     /// Whether the transfer is counted for a connection that is being made.

@@ -1,26 +1,30 @@
+import CCurl
 private import Glibc
 
 /// The routes and requests that the engine serves without libcurl.
 extension TransferOptions {
     /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
-        guard configuration.speaksHTTP1, route.isPlain, !switchesProtocols || route.proxy == nil else { return false }
-        guard url.isSecure else { return version == .http1 || version == .http2OverTLS }
-        guard configuration.speaksHTTP1OverTLS, route.proxy == nil, route.parts.socket == nil,
-            LibcurlFeatures.current.lendsSessions
-        else { return false }
-        return prefersHTTP1
+        guard configuration.speaksHTTP1, prefersHTTP1 else { return false }
+        guard needsHandshake else { return true }
+        return configuration.speaksHTTP1OverTLS && LibcurlFeatures.current.lendsSessions && route.lendsConnections
     }
 
-    /// Whether HTTP/1.1 is spoken with a server of an `https` URL. A libcurl that does not multiplex has one request on each HTTP/2
-    /// connection, which gains nothing over HTTP/1.1.
+    /// Whether HTTP/1.1 is spoken with the server. A libcurl that does not multiplex has one request on each HTTP/2 connection, which gains
+    /// nothing over HTTP/1.1.
     private var prefersHTTP1: Bool {
         switch version {
         case .http1: true
-        case .http2OverTLS: !LibcurlFeatures.current.canMultiplex
+        case .http2OverTLS: !url.isSecure || !LibcurlFeatures.current.canMultiplex
         case .http2Only, .http2PriorKnowledge, .http3WithFallback, .http3Only: false
         }
     }
+
+    /// Whether libcurl makes the connection ready after the engine has connected its socket: by handshakes with proxies, or of TLS.
+    var needsHandshake: Bool { url.isSecure || !route.isPlain || switchesProtocols && route.proxy != nil }
+
+    /// Whether the server is reached through a tunnel that an HTTP proxy makes.
+    var hasTunnel: Bool { route.proxy?.scheme.isSOCKS == false && forwardProxy == nil }
 
     /// The name of the pool of connections without libcurl: that of the ``queue``, with the route if it has one of several addresses, or
     /// the name of the proxy's pool, which serves all origins.
@@ -41,9 +45,14 @@ extension WireURL {
 }
 
 extension TransferRoute {
-    /// Returns the host and the port to which connections are made for a URL: the proxy's, if there is one. An IPv6 address has its zone.
+    /// Returns the host and the port to which connections are made for a URL: the first proxy's, if there is one. An IPv6 address has its
+    /// zone.
     func target(of url: WireURL) -> (host: String, port: UInt16) {
-        if let proxy { return (proxy.host, proxy.port) }
+        firstProxy.map { ($0.host, $0.port) } ?? server(of: url)
+    }
+
+    /// Returns the host and the port of the server for a URL.
+    private func server(of url: WireURL) -> (host: String, port: UInt16) {
         guard let target = parts.connectTo else { return (url.hostWithZone, url.port) }
         let host = target.prefix(beforeLast: ":")
         return (String(host), UInt16(target[host.endIndex...].dropFirst()) ?? url.port)
@@ -54,6 +63,41 @@ extension TransferRoute {
 
     /// The addresses of ``target(of:)``; `nil` if they are looked up.
     var targetAddresses: [String]? { proxy == nil ? addresses : proxyAddresses }
+
+    /// Whether a SOCKS proxy wants an address instead of a name.
+    var sendsAddress: Bool { firstProxy?.scheme.looksUpServers == true }
+
+    /// Returns the host whose address a SOCKS proxy wants, and the addresses if they are not looked up.
+    func farTarget(of url: WireURL) -> (host: String, addresses: [String]?) {
+        secondProxy.map { ($0.host, secondProxyAddresses) } ?? (server(of: url).host, addresses)
+    }
+
+    /// The Unix domain socket to which connections are made, if any.
+    var unixSocket: Socket? {
+        parts.socket ?? firstProxy.flatMap { $0.isSocket ? Socket(name: $0.name, isAbstract: false) : nil }
+    }
+
+    /// Whether libcurl makes handshakes on sockets that the engine has connected. An HTTPS proxy must keep its name, of which a SOCKS proxy
+    /// may want the address.
+    var lendsConnections: Bool {
+        (unixSocket == nil || LibcurlFeatures.current.takesConnectedSockets) && secondProxy?.scheme != .https
+    }
+
+    /// Opens a socket to an address, which is connected unless the port is 0. Returns the socket or a negative error, and whether the
+    /// source of the route is the reason.
+    func open(_ address: IPAddress, _ port: UInt16, sendingLimit: UInt32) -> (socket: Int32, isSource: Bool) {
+        let source = source?.bytes ?? []
+        var isSource = false
+        let socket = unsafe address.bytes.withUnsafeBufferPointer { bytes in
+            unsafe source.withUnsafeBufferPointer { source in
+                guard let start = bytes.baseAddress else { return -EAFNOSUPPORT }
+                return unsafe ccurl_tcp_connect(
+                    start, bytes.count, address.scope, port, source.baseAddress, source.count,
+                    source.isEmpty ? parts.interface : nil, sendingLimit, &isSource)
+            }
+        }
+        return (socket, isSource)
+    }
 
     /// Whether connections for plain URLs need nothing but a socket. An HTTP proxy gets the whole URL then, and makes no tunnel.
     static func isPlain(_ parts: Parts) -> Bool {

@@ -50,7 +50,7 @@ final class WireRace: EngineTimerTarget {
     /// Begins the next attempt. Ends the transfer if none is left.
     func beginNext() {
         stopTimer()
-        if let path = transfer.options.route.parts.socket { return begin(path) }
+        if let path = transfer.options.route.unixSocket { return begin(path) }
         while next < addresses.count {
             let address = addresses[next]
             guard begin(address) else {
@@ -68,22 +68,13 @@ final class WireRace: EngineTimerTarget {
 
     private func begin(_ address: IPAddress) -> Bool {
         let route = transfer.options.route
-        let source = route.source?.bytes ?? []
-        guard source.isEmpty || source.count == address.bytes.count else {
+        if let source = route.source, source.isIPv6 != address.isIPv6 {
             error = EADDRNOTAVAIL
             return false
         }
         transfer.reportConnection(to: "\(address.bracketed):\(port)")
-        var isSource = false
-        let socket = unsafe address.bytes.withUnsafeBufferPointer { bytes in
-            unsafe source.withUnsafeBufferPointer { source in
-                guard let start = bytes.baseAddress else { return -EAFNOSUPPORT }
-                return unsafe ccurl_tcp_connect(
-                    start, bytes.count, address.scope, port, source.baseAddress, source.count,
-                    source.isEmpty ? route.parts.interface : nil, engine.configuration.sendingLimitMilliseconds,
-                    &isSource)
-            }
-        }
+        let (socket, isSource) = route.open(
+            address, port, sendingLimit: engine.configuration.sendingLimitMilliseconds)
         guard socket >= 0 else {
             if isSource {
                 failure = .unusableSource(route.parts.interface ?? "", error: -socket)
@@ -111,7 +102,9 @@ final class WireRace: EngineTimerTarget {
             if transfer.wire.race === self { engine.wire.isLost(self, error: error) }
             return
         }
-        watch(socket, Peer(address: path.isAbstract ? "" : path.name, port: Int(port)))
+        // libcurl reports no port for a proxy at a socket.
+        let port = transfer.options.route.proxy == nil ? Int(port) : 0
+        watch(socket, Peer(address: path.isAbstract ? "" : path.name, port: port))
     }
 
     private func hasFailed(_ error: Int32) {

@@ -1,19 +1,34 @@
 import CCurl
 private import Glibc
 
-/// The TLS of a connection of the engine's own. libcurl makes the handshake on the connected socket, by all rules of the transfer. Then the
-/// engine sends and receives, through the OpenSSL that libcurl has loaded. libcurl's handle is kept, because the session belongs to it.
+/// The handshakes of a connection of the engine's own, with proxies and of TLS, and its TLS. libcurl makes them on the connected socket, by
+/// all rules of the transfer. Then the engine sends and receives, through the OpenSSL that libcurl has loaded. libcurl's handle is kept,
+/// because the session belongs to it.
 @safe
 final class WireTLS {
-    let socket: Int32
+    /// The TLS of a connection.
+    enum Kind {
+        /// None: the handshakes were with proxies, and the socket is all that is left.
+        case none
+        /// The server's, whose session the engine takes over.
+        case ofServer
+        /// An HTTPS proxy's, and perhaps the server's inside of it. All bytes pass through libcurl.
+        case ofProxy
+    }
+
+    /// The socket; another one if a proxy has ended the connection after it has asked for credentials.
+    private(set) var socket: Int32
     let peer: Peer
-    private let easy: EasyHandle
+    let kind: Kind
+    let easy: EasyHandle
     private let group: TLSGroup
     /// OpenSSL's session, after the handshake.
     private var session: OpaquePointer?
     /// The session with a stream of its own, after the first bytes of the first response. Until then libcurl moves the bytes, because
     /// it keeps the tickets for later sessions only while it receives.
     private var stream: OpaquePointer?
+    /// Whether libcurl has received all bytes that there are, if it moves them.
+    private var isDrained = true
     /// The chain of the server, once it was read.
     private var chain: CertificateChain?
     /// Whether the rules of the connection verify certificates.
@@ -28,6 +43,7 @@ final class WireTLS {
         self.group = group
         self.socket = socket
         self.peer = peer
+        kind = Kind(transfer.options)
         unsafe (session, stream) = (nil, nil)
         verifies = transfer.options.trust.server.verifies
         (easy.socket, easy.transfer) = (socket, transfer)
@@ -36,7 +52,7 @@ final class WireTLS {
 
     /// Passes the handshake to libcurl. Returns the failure if libcurl refuses it.
     func begin(for transfer: Transfer) -> EngineFailure? {
-        guard easy.prepareHandshake(for: transfer) else {
+        guard easy.prepareHandshake(for: transfer, with: peer) else {
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
         return group.add(easy)
@@ -44,15 +60,25 @@ final class WireTLS {
 
     /// Records the session at the end of the handshake. Returns libcurl's code to continue or to abort.
     func isConnected() -> Int32 {
-        unsafe session = easy.tlsSession
-        return unsafe session == nil ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
+        if kind != .none { unsafe session = easy.tlsSession }
+        return unsafe kind == .ofServer && session == nil ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
+    }
+
+    /// Replaces the socket, which libcurl has left, by one that libcurl is about to connect.
+    func replaceSocket(by socket: Int32) {
+        group.watch.willClose(self.socket)
+        self.socket = socket
+        group.watch.didOpen(socket)
     }
 
     /// Ends the handshake with libcurl's result. Returns the failure, if it has failed.
     func handshakeDidEnd(_ code: CURLcode) -> EngineFailure? {
-        defer { easy.transfer = nil }
+        defer {
+            easy.watchTunnel(false)
+            easy.transfer = nil
+        }
         let isKept = isKept
-        if code == CURLE_OK, isKept, unsafe session != nil { return nil }
+        if code == CURLE_OK, isKept, unsafe kind != .ofServer || session != nil { return nil }
         unsafe session = nil
         guard isKept || code != CURLE_OK else {
             return EngineFailure(CURLE_GOT_NOTHING, detail: "the server ended the connection after the TLS handshake")
@@ -71,6 +97,9 @@ final class WireTLS {
         return chain
     }
 
+    /// The address of the peer with its port, or the path of its socket.
+    var peerName: String { IPAddress(peer.address).map { "\($0.bracketed):\(peer.port)" } ?? peer.address }
+
     /// Whether the connection has resumed an earlier session, which has no verified chain.
     var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(session)) }
 
@@ -84,24 +113,26 @@ final class WireTLS {
 
     /// Receives bytes. Returns their number, 0 at the end of the session, or a negative result (`CCURL_TLS_WAIT` and those beside it).
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let stream = unsafe stream else { return unsafe receiveFirst(buffer) }
+        guard let stream = unsafe stream else { return unsafe receiveThroughLibcurl(buffer) }
         let count = group.inside { unsafe ccurl_tls_receive(stream, buffer.baseAddress, buffer.count) }
         if count <= Int(CCURL_TLS_CUT_OFF) { failure = describe("SSL_read", action: "Recv", CURLE_RECV_ERROR) }
         return count
     }
 
-    private func receiveFirst(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func receiveThroughLibcurl(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         var count = 0
         let code = group.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
+        isDrained = code == CURLE_AGAIN
         switch code {
         case CURLE_OK where count > 0:
             // libcurl itself does not tell in all of its versions that an end was cut off.
-            guard take() else {
+            guard kind != .ofServer || take() else {
                 failure = .outOfMemory
                 return Int(CCURL_TLS_FAILED)
             }
             return count
-        case CURLE_OK: return 0
+        // Before 8, libcurl does not tell an end without an alert from one with it.
+        case CURLE_OK: return unsafe kind == .ofProxy && session != nil && easy.isTLSOpen ? Int(CCURL_TLS_CUT_OFF) : 0
         case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
         default:
             failure = easy.failure(code, isSent: true)
@@ -111,13 +142,13 @@ final class WireTLS {
 
     /// Sends bytes. Returns the number that was taken, or a negative result as ``receive(_:)`` does.
     func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let stream = unsafe stream else { return unsafe sendFirst(bytes) }
+        guard let stream = unsafe stream else { return unsafe sendThroughLibcurl(bytes) }
         let count = group.inside { unsafe ccurl_tls_send(stream, bytes.baseAddress, bytes.count) }
         if count == Int(CCURL_TLS_FAILED) { failure = describe("SSL_write", action: "Send", CURLE_SEND_ERROR) }
         return count
     }
 
-    private func sendFirst(_ bytes: UnsafeRawBufferPointer) -> Int {
+    private func sendThroughLibcurl(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count = 0
         let code = group.inside { unsafe curl_easy_send(easy.curl, bytes.baseAddress, bytes.count, &count) }
         switch code {
@@ -150,20 +181,15 @@ final class WireTLS {
     /// Returns the failure with the reason that an alert of the server gives.
     func explained(_ failure: EngineFailure) -> EngineFailure { easy.handshake?.explained(failure) ?? failure }
 
-    /// Whether received bytes are left of which the kernel knows nothing.
-    var hasPending: Bool { unsafe stream.map { unsafe ccurl_tls_has_pending($0) } ?? false }
+    /// Whether received bytes may be left of which the kernel knows nothing.
+    var hasPending: Bool { unsafe stream.map { unsafe ccurl_tls_has_pending($0) } ?? !isDrained }
 
     /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.
     func isQuiet() -> Bool {
-        guard let stream = unsafe stream else { return isQuietBeforeFirstBytes() }
-        return group.inside { unsafe ccurl_tls_is_quiet(stream) }
-    }
-
-    /// Returns the same of a connection that was made in advance. libcurl keeps such a connection once it was asked for bytes, and keeps the
-    /// tickets that it receives then.
-    private func isQuietBeforeFirstBytes() -> Bool {
-        var (count, byte) = (0, UInt8(0))
-        return group.inside { unsafe curl_easy_recv(easy.curl, &byte, 1, &count) } == CURLE_AGAIN
+        if let stream = unsafe stream { return group.inside { unsafe ccurl_tls_is_quiet(stream) } }
+        var byte: UInt8 = 0
+        let count = unsafe withUnsafeMutableBytes(of: &byte) { unsafe receiveThroughLibcurl($0) }
+        return count == Int(CCURL_TLS_WAIT)
     }
 
     // MARK: End
@@ -172,10 +198,16 @@ final class WireTLS {
     func close() {
         group.watch.willClose(socket)
         easy.transfer = nil
-        if unsafe session != nil, unsafe stream == nil, isKept { _ = take() }
+        if kind == .ofServer, unsafe session != nil, unsafe stream == nil, isKept { _ = take() }
         // libcurl itself does not tell the server the end in all of its versions.
         if let stream = unsafe stream { group.inside { unsafe ccurl_tls_close(stream) } }
         group.remove(easy)
         unsafe (session, stream) = (nil, nil)
+    }
+}
+
+extension WireTLS.Kind {
+    fileprivate init(_ options: TransferOptions) {
+        self = options.route.proxy?.scheme == .https ? .ofProxy : options.url.isSecure ? .ofServer : .none
     }
 }

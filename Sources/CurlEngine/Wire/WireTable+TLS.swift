@@ -1,8 +1,8 @@
 import CCurl
 
-/// The TLS handshakes that libcurl makes on sockets of the table.
+/// The handshakes that libcurl makes on sockets of the table, with proxies and of TLS.
 extension WireTable {
-    /// Begins the TLS handshake of a transfer on the socket that was connected for it.
+    /// Begins the handshakes of a transfer on the socket that was connected for it.
     func secure(_ transfer: Transfer, on socket: Int32, to peer: Peer) {
         guard let group = group(with: transfer.engine),
             let tls = WireTLS(transfer, in: group, socket: socket, peer: peer)
@@ -37,15 +37,48 @@ extension WireTable {
     /// Handles the end of the handshake of a transfer.
     func handshakeDidEnd(for transfer: Transfer, _ code: CURLcode) {
         guard let tls = transfer.wire.tls else { return }
-        if let failure = tls.handshakeDidEnd(code) {
-            let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
-            return end(transfer, mayHaveBeenSent ? failure.as(.replayRefused) : failure)
-        }
+        if let failure = tls.handshakeDidEnd(code) { return handshakeHasFailed(for: transfer, failure) }
         // The transfer is ended with the changes.
         guard !transfer.isCancelled, transfer.failure == nil else { return }
         transfer.connection.wire.tls = nil
-        transfer.connection.wire.secured = MonotonicClock.now().nanoseconds
-        begin(WireLink(socket: tls.socket, tls: tls), to: tls.peer, for: transfer)
+        if tls.kind != .none { transfer.connection.wire.secured = MonotonicClock.now().nanoseconds }
+        // Without TLS, the socket is all that is needed.
+        if tls.kind == .none { tls.close() }
+        begin(WireLink(socket: tls.socket, tls: tls.kind == .none ? nil : tls), to: tls.peer, for: transfer)
+    }
+
+    private func handshakeHasFailed(for transfer: Transfer, _ failure: EngineFailure) {
+        guard let failure = transfer.failure ?? transfer.considerChallenge(failure) else {
+            // Nothing of the request was sent.
+            let needsConnection = transfer.wire.needsConnection
+            restart(transfer)
+            transfer.connection.wire.needsConnection = needsConnection
+            return
+        }
+        let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
+        end(transfer, mayHaveBeenSent ? failure.as(.replayRefused) : failure)
+    }
+
+    /// Returns a new socket for the handshakes of a transfer, for libcurl to connect with the same address: a proxy may end the connection
+    /// after it has asked for credentials. A negative result means that there is none.
+    func reopen(_ tls: WireTLS, for transfer: Transfer) -> Int32 {
+        let (engine, route) = (transfer.engine, transfer.options.route)
+        guard transfer.failure == nil, !transfer.isCancelled, tls.easy.proveTunnel() else { return -1 }
+        let socket =
+            if let path = route.unixSocket {
+                unsafe ccurl_unix_connect(path.name, path.isAbstract)
+            } else if let address = IPAddress(tls.peer.address) {
+                route.open(address, 0, sendingLimit: engine.configuration.sendingLimitMilliseconds).socket
+            } else {
+                Int32(-1)
+            }
+        guard socket >= 0 else { return -1 }
+        transfer.reportConnection(to: tls.peerName)
+        closeAttempt(tls.socket)
+        unsafe engine.multi?.sockets.willClose(socket)
+        _ = add(socket, .handshake(tls))
+        tls.replaceSocket(by: socket)
+        return socket
     }
 
     /// Ends a handshake, or what it has made, of which nothing was used.

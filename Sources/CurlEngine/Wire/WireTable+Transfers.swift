@@ -25,7 +25,7 @@ extension WireTable {
         }
         if let failure = engine.configuration.refusal(of: transfer.options) { return end(transfer, failure) }
         let route = transfer.options.route
-        guard route.parts.socket == nil else { return race(transfer, to: []) }
+        guard route.unixSocket == nil else { return connect(transfer, at: []) }
         let host = route.target(of: transfer.options.url).host
         let address = IPAddress(zoned: host)
         // The literals have no zones.
@@ -86,7 +86,10 @@ extension WireTable {
 
     // MARK: Lookups
 
-    private func lookUp(_ host: String, for transfer: Transfer) {
+    /// Looks up a host.
+    ///
+    /// - Parameter near: The addresses of the SOCKS proxy that wants an address of the host; `nil` if connections are made to the host.
+    private func lookUp(_ host: String, for transfer: Transfer, behind near: [IPAddress]? = nil) {
         let engine = transfer.engine
         transfer.connection.wire.isLookingUp = true
         waiting.insert(transfer)
@@ -94,19 +97,20 @@ extension WireTable {
         SystemLookup.threads.add {
             let result = SystemLookup.addresses(
                 of: host, family: transfer.options.route.parts.family, keepsScopes: true)
-            engine.submit { engine.wire.didLookUp(host, result, for: transfer) }
+            engine.submit { engine.wire.didLookUp(host, result, for: transfer, behind: near) }
         }
     }
 
     private func didLookUp(
-        _ host: String, _ result: Result<[IPAddress], SystemLookup.Failure>, for transfer: Transfer
+        _ host: String, _ result: Result<[IPAddress], SystemLookup.Failure>, for transfer: Transfer,
+        behind near: [IPAddress]?
     ) {
         // The engine may have ended.
         guard transfer.wire.isLookingUp else { return }
         transfer.connection.wire.isLookingUp = false
         waiting.remove(transfer)
         guard case .success(let addresses) = result, !addresses.isEmpty else {
-            return end(transfer, .unresolved(transfer))
+            return end(transfer, .unresolved(host, transfer))
         }
         transfer.engine.lookups.limit.shared.setAddresses(
             addresses, of: host, transfer.options.route.parts.family, now: MonotonicClock.now())
@@ -114,7 +118,8 @@ extension WireTable {
             if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
             return transfer.engine.update(transfer)
         }
-        connect(transfer, to: addresses)
+        guard let near else { return connect(transfer, to: addresses) }
+        send(addresses, of: host, for: transfer, at: near)
     }
 
     // MARK: Connections
@@ -122,15 +127,38 @@ extension WireTable {
     private func connect(_ transfer: Transfer, to addresses: [IPAddress]) {
         if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
         let route = transfer.options.route
-        let usable = addresses.filter { address in
-            switch route.parts.family {
-            case .any: true
-            case .ipv4: !address.isIPv6
-            case .ipv6: address.isIPv6
-            }
+        let (host, _) = route.target(of: transfer.options.url)
+        let usable = addresses.filter(route.parts.family.allows)
+        guard !usable.isEmpty else { return end(transfer, .unresolved(host, transfer)) }
+        connect(transfer, at: usable)
+    }
+
+    /// Makes a connection to one of some addresses, or to a Unix domain socket. First the address is found that a SOCKS proxy wants.
+    private func connect(_ transfer: Transfer, at addresses: [IPAddress]) {
+        let route = transfer.options.route
+        guard route.sendsAddress else { return race(transfer, to: addresses) }
+        let (host, literals) = route.farTarget(of: transfer.options.url)
+        let engine = transfer.engine, now = engine.executor.engineLoop.systemNow
+        func goOn(_ found: [IPAddress]) { send(found, of: host, for: transfer, at: addresses) }
+        if let literals { return goOn(literals.compactMap { IPAddress($0) }) }
+        if let address = IPAddress(zoned: host) { return goOn([address]) }
+        if host.lowercasedASCII().isLocalName { return goOn([.loopback4, .loopback6]) }
+        if let known = engine.lookups.addresses(of: host, route.parts.family, now: now) { return goOn(known) }
+        // A proxy with a name has passed the gate already.
+        if route.firstProxy?.isAddress == true {
+            guard engine.lookups.admits(transfer, now: now, hasConnection: false) else { return }
         }
-        guard !usable.isEmpty else { return end(transfer, .unresolved(transfer)) }
-        race(transfer, to: usable)
+        lookUp(host, for: transfer, behind: addresses)
+    }
+
+    /// Makes a connection to a SOCKS proxy, which gets the first address of a host that suits.
+    private func send(_ found: [IPAddress], of host: String, for transfer: Transfer, at addresses: [IPAddress]) {
+        if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
+        let route = transfer.options.route
+        let family = route.firstProxy?.scheme == .socks4 ? .ipv4 : route.parts.family
+        guard let address = found.first(where: family.allows) else { return end(transfer, .unresolved(host, transfer)) }
+        transfer.connection.wire.far = address
+        race(transfer, to: addresses)
     }
 
     private func race(_ transfer: Transfer, to addresses: [IPAddress]) {
@@ -156,7 +184,7 @@ extension WireTable {
             kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
             message: "Failed to connect to \(target.host) port \(target.port) after \(elapsed) ms: \(reason)",
             code: Int(CURLE_COULDNT_CONNECT.rawValue))
-        end(transfer, route.parts.socket.map { failure.to($0, error) } ?? failure.ofProxy(transfer))
+        end(transfer, (route.unixSocket.map { failure.to($0, error) } ?? failure).ofProxy(transfer))
     }
 
     /// Starts a transfer again for which there is no file descriptor, once: idle connections are closed for it.
@@ -187,14 +215,15 @@ extension WireTable {
         let transfer = race.transfer
         transfer.connection.wire.race = nil
         transfer.connection.wire.connected = MonotonicClock.now().nanoseconds
-        guard transfer.options.url.isSecure else {
-            return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer)
+        guard transfer.options.needsHandshake else {
+            // The socket is watched for writing, as an attempt.
+            return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer, interest: .write)
         }
         secure(transfer, on: socket, to: peer)
     }
 
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
-    func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer) {
+    func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest = []) {
         let socket = link.socket
         let connection = WireConnection(
             link: link, generation: generation(of: socket), pool: pool(transfer.options.wirePool),
@@ -203,8 +232,7 @@ extension WireTable {
         promote(connection)
         // From now on, the connection itself is counted.
         transfer.connection.wire.isCounted = false
-        // The socket is watched for writing, as an attempt; after a handshake it is not watched.
-        connection.interest = link.tls == nil ? .write : []
+        connection.interest = interest
         transfer.connection.hasBeenMade = true
         connection.send(transfer)
     }
@@ -315,14 +343,24 @@ extension WireTable {
     }
 }
 
+extension TransferRoute.Family {
+    /// Returns whether an address is of the family.
+    fileprivate func allows(_ address: IPAddress) -> Bool {
+        switch self {
+        case .any: true
+        case .ipv4: !address.isIPv6
+        case .ipv6: address.isIPv6
+        }
+    }
+}
+
 extension EngineFailure {
-    /// Returns the failure of a transfer for whose connection there is no address.
-    fileprivate static func unresolved(_ transfer: Transfer) -> EngineFailure {
-        let route = transfer.options.route
-        let host = route.target(of: transfer.options.url).host
-        let code = route.proxy == nil ? CURLE_COULDNT_RESOLVE_HOST : CURLE_COULDNT_RESOLVE_PROXY
-        let text = "Could not resolve \(route.proxy == nil ? "host" : "proxy"): \(host)"
-        return EngineFailure(code, detail: text).ofProxy(transfer)
+    /// Returns the failure of a transfer for whose connection there is no address of a host: the server, or a proxy.
+    fileprivate static func unresolved(_ host: String, _ transfer: Transfer) -> EngineFailure {
+        let isProxy = transfer.options.route.firstProxy?.host == host
+        let code = isProxy ? CURLE_COULDNT_RESOLVE_PROXY : CURLE_COULDNT_RESOLVE_HOST
+        let failure = EngineFailure(code, detail: "Could not resolve \(isProxy ? "proxy" : "host"): \(host)")
+        return isProxy ? failure.ofProxy(transfer) : failure
     }
 
     /// Returns the same failure of a connection as the proxy's, if the transfer has one.
