@@ -25,6 +25,7 @@ static struct {
   int (*read)(void *, void *, int);
   int (*write)(void *, const void *, int);
   int (*shut_down)(void *);
+  int (*update_key)(void *, int);
   int (*error)(const void *, int);
   void *(*bio_new)(const void *);
   const void *(*bio_memory)(void);
@@ -60,6 +61,7 @@ static void look_up(void) {
       "SSL_read",
       "SSL_write",
       "SSL_shutdown",
+      "SSL_key_update",
       "SSL_get_error",
       "BIO_new",
       "BIO_s_mem",
@@ -180,6 +182,12 @@ bool ccurl_server_session_write(struct ccurl_server_session *session, const void
   if (result > 0) return true;
   outcome(session, result);
   return false;
+}
+
+bool ccurl_server_session_update_key(struct ccurl_server_session *session) {
+  enum { NOT_REQUESTED = 0 };
+  ssl.clear_errors();
+  return ssl.update_key(session->session, NOT_REQUESTED) == 1 && ssl.handshake(session->session) == 1;
 }
 
 void ccurl_server_session_end(struct ccurl_server_session *session) {

@@ -46,6 +46,9 @@ int32_t ccurl_server_session_handshake(struct ccurl_server_session *_Nonnull ses
 ptrdiff_t ccurl_server_session_read(struct ccurl_server_session *_Nonnull session, void *_Nonnull bytes, size_t count);
 // Encrypts bytes for the client. Returns false after a failure.
 bool ccurl_server_session_write(struct ccurl_server_session *_Nonnull session, const void *_Nonnull bytes, size_t count);
+// Adds a message that changes the key of the server (RFC 8446, section 4.6.3) to the bytes for the client, who does not answer it. Returns
+// false after a failure, and before TLS 1.3.
+bool ccurl_server_session_update_key(struct ccurl_server_session *_Nonnull session);
 // Adds a close_notify (RFC 8446, section 6.1) to the bytes for the client.
 void ccurl_server_session_end(struct ccurl_server_session *_Nonnull session);
 // Takes encrypted bytes that the client has sent. Returns false if memory has run out.

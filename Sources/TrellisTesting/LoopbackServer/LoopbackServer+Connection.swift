@@ -61,6 +61,9 @@ extension LoopbackServer {
             while !rest.isEmpty { rest = rest.dropFirst(try perform { try socket.send(rest) }) }
         }
 
+        /// Changes the key of the server a number of times (RFC 8446, section 4.6.3): messages of TLS 1.3 without content.
+        package func updateKey(times count: Int) throws { try tls?.updateKey(times: count, over: self) }
+
         /// Waits until the client's kernel has everything that was written: in all that the client does from then on, it has
         /// those bytes at hand. Returns as well when the client has gone, or when its kernel has had no room for a second because the
         /// client does not read.

@@ -74,6 +74,9 @@ final class ServerTLSSession {
         }
     }
 
+    /// Changes the key of the server (RFC 8446, section 4.6.3). Returns whether that was possible.
+    func updateKey() -> Bool { unsafe ccurl_server_session_update_key(handle) }
+
     /// Announces the end of the connection (`close_notify`).
     func end() { unsafe ccurl_server_session_end(handle) }
 

@@ -176,6 +176,73 @@ struct WireTLSTests {
     }
 
     @Test(arguments: End.allCases)
+    func aHeadIsCutShortByEachEnd(_ end: End) async throws {
+        let kind = try await Self.outcome("HTTP/1.1 200 OK\r\nContent-Len", end).end?.failure?.kind
+        #expect(kind == .receive)
+    }
+
+    /// The server ends each connection after the handshake, while libcurl makes others.
+    @Test func aServerThatOnlyMakesHandshakes() async throws {
+        let world = try World { connection in connection.reset() }
+        let options = try world.options(readsCertificates: true), run = world.run
+        let kinds = await withTaskGroup(of: EngineFailure.Kind?.self) { group in
+            for _ in 0..<40 { group.addTask { await run.perform(options).end?.failure?.kind } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(kinds.count == 40 && !kinds.contains(nil))
+        try await world.waitUntilClosed()
+        await run.finish()
+    }
+
+    /// Messages of TLS without content may arrive without end. Other requests go on.
+    @Test(arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"])
+    func endlessKeyUpdatesKeepNoOtherRequest(_ head: String) async throws {
+        let isOver = LoopbackServer.Gate()
+        let world = try World { connection in
+            _ = try connection.nextRequest()
+            try connection.write(head)
+            repeat { try connection.updateKey(times: 1000) } while !isOver.isOpen
+            try connection.write(head.isEmpty ? Self.good : "good")
+        }
+        let other = try LoopbackServer.http { _ in .text("other") }
+        let options = try world.options(), run = world.run
+        async let flooded = run.perform(options)
+        try await world.server.waitUntilRequested(count: 1)
+        for _ in 1...20 { #expect(try await run.perform(EngineRun.get(other.url("/"))).text == "other") }
+        isOver.open()
+        #expect(await flooded.text == "good")
+        await run.finish()
+    }
+
+    /// Each record costs work, however few bytes it has.
+    @Test func aBodyInRecordsOfOneByteArrives() async throws {
+        let world = try World { connection in
+            _ = try connection.nextRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+            for _ in 0..<5000 { try connection.write("x") }
+        }
+        #expect(try await world.get().body.count == 5000)
+        await world.run.finish()
+    }
+
+    @Test func anAnswerIsReceivedAfterTheUploadHasFailed() async throws {
+        let world = try World { connection in
+            // The second request finds a session that was taken over from libcurl.
+            _ = try connection.nextRequest()
+            try connection.write(Self.good)
+            _ = try connection.readHead()
+            try connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            connection.waitUntilReceived()
+            connection.close()
+        }
+        #expect(try await world.get().text == "good")
+        let options = try world.options("PUT", body: .stream(length: 16 << 20))
+        let outcome = await world.run.perform(options, sending: Data(count: 16 << 20))
+        #expect(outcome.text == "big" && outcome.head?.status == 413 && outcome.end?.failure == nil)
+        await world.run.finish()
+    }
+
+    @Test(arguments: End.allCases)
     func anEndWithoutAResponseIsNoResponse(_ end: End) async throws {
         let kind = try await Self.outcome("", end).end?.failure?.kind
         #expect(end == .reset ? kind != nil : kind == .emptyReply)

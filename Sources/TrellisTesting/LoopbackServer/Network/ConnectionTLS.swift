@@ -54,6 +54,12 @@ struct ConnectionTLS {
         return piece.count
     }
 
+    /// Changes the key of the server a number of times.
+    func updateKey(times count: Int, over connection: LoopbackServer.Connection) throws {
+        for _ in 0..<count where !session.updateKey() { throw LoopbackServer.Interruption.closedByPeer }
+        try connection.transmit(session.takeOutput())
+    }
+
     /// Receives and decrypts the next bytes; empty at the end of the peer's stream.
     func receive(over connection: LoopbackServer.Connection) throws -> [UInt8] {
         while true {
