@@ -19,20 +19,23 @@ struct EarlyAnswerTests {
 
     @Test(arguments: Source.allCases, Ending.allCases.dropLast())
     func refusalEndsTheUpload(_ source: Source, _ ending: Ending) async throws {
-        let server = try Misbehaviour { connection, _ in
-            try connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")
-            ending.apply(to: connection)
-            try connection.readToEnd()
+        let text = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig"
+        for scheme in Misbehaviour.Scheme.allCases {
+            let server = try Misbehaviour(over: scheme) { connection, _ in
+                try connection.write(text)
+                ending.apply(to: connection)
+                try connection.readToEnd()
+            }
+            let (data, response) = try await server.session.upload(body(source), to: server.request)
+            #expect(response.status.code == 413)
+            #expect(String(decoding: data, as: UTF8.self) == "big")
+            try await server.isHealthyAndLeavesNothing()
         }
-        let (data, response) = try await server.session.upload(body(source), to: server.request)
-        #expect(response.status.code == 413)
-        #expect(String(decoding: data, as: UTF8.self) == "big")
-        try await server.isHealthyAndLeavesNothing()
     }
 
-    @Test(arguments: Source.allCases)
-    func successEndsTheUpload(_ source: Source) async throws {
-        let server = try Misbehaviour { connection, _ in
+    @Test(arguments: Source.allCases, Misbehaviour.Scheme.allCases)
+    func successEndsTheUpload(_ source: Source, _ scheme: Misbehaviour.Scheme) async throws {
+        let server = try Misbehaviour(over: scheme) { connection, _ in
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nenough")
             try connection.readToEnd()
         }
@@ -43,10 +46,10 @@ struct EarlyAnswerTests {
     }
 
     /// A response that is complete by its length or its status ends an upload from memory that the server does not read.
-    @Test(arguments: [200, 204, 301, 304, 413])
-    func aWholeResponseEndsAnUploadFromMemory(_ status: Int) async throws {
+    @Test(arguments: [200, 204, 301, 304, 413], Misbehaviour.Scheme.allCases)
+    func aWholeResponseEndsAnUploadFromMemory(_ status: Int, _ scheme: Misbehaviour.Scheme) async throws {
         let isAnswered = LoopbackServer.Gate()
-        let server = try Misbehaviour { connection, _ in
+        let server = try Misbehaviour(over: scheme) { connection, _ in
             _ = try connection.read(upTo: 1)
             let hasBody = ![204, 304].contains(status)
             try connection.write("HTTP/1.1 \(status) Early\r\n" + (hasBody ? "Content-Length: 3\r\n\r\nbig" : "\r\n"))
@@ -61,8 +64,9 @@ struct EarlyAnswerTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    @Test func resetDuringTheUploadIsAnError() async throws {
-        let server = try Misbehaviour { connection, _ in
+    @Test(arguments: Misbehaviour.Scheme.allCases)
+    func resetDuringTheUploadIsAnError(_ scheme: Misbehaviour.Scheme) async throws {
+        let server = try Misbehaviour(over: scheme) { connection, _ in
             _ = try connection.read(exactly: 100_000)
             connection.reset()
         }

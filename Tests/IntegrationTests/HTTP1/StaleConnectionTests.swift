@@ -7,16 +7,17 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(3)))
 struct StaleConnectionTests {
     /// Bytes that arrive without a request are never the next response.
-    @Test(arguments: [
-        Row("a whole answer", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
-        Row(
-            "a timeout's answer and the end", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil",
-            then: .close),
-        Row("a line end", "\r\n"), Row("rubbish", "evil"),
-    ])
-    func unsolicitedBytesAreNotTheNextAnswer(_ row: Row) async throws {
+    @Test(
+        arguments: [
+            Row("a whole answer", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+            Row(
+                "a timeout's answer and the end", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil",
+                then: .close),
+            Row("a line end", "\r\n"), Row("rubbish", "evil"),
+        ], Misbehaviour.Scheme.allCases)
+    func unsolicitedBytesAreNotTheNextAnswer(_ row: Row, _ scheme: Misbehaviour.Scheme) async throws {
         let first = LoopbackServer.Gate(), sent = LoopbackServer.Gate()
-        let server = try Misbehaviour { connection, _ in
+        let server = try Misbehaviour(over: scheme) { connection, _ in
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
             try connection.wait(for: first)
             try connection.write(row.answer)

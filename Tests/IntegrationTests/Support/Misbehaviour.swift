@@ -12,6 +12,9 @@ struct Misbehaviour: Sendable {
     /// its next request, so that a client that should have closed the connection is detected.
     typealias Script = @Sendable (LoopbackServer.Connection, LoopbackServer.ReceivedRequest) throws -> Void
 
+    /// The schemes of URLs: HTTP/1.1 without and with TLS.
+    enum Scheme: CaseIterable { case http, https }
+
     let server: LoopbackServer
     let session: Session
     /// The gate that opens when a script has begun, or when the fixed text was sent.
@@ -19,22 +22,22 @@ struct Misbehaviour: Sendable {
 
     /// - Parameter clock: The clock of the session; `nil` for the system's.
     init(
-        _ configuration: SessionConfiguration = SessionConfiguration(), clock: TestClock? = nil,
-        _ script: @escaping Script
+        _ configuration: SessionConfiguration = SessionConfiguration(), over scheme: Scheme = .http,
+        clock: TestClock? = nil, _ script: @escaping Script
     ) throws {
         let reached = LoopbackServer.Gate()
-        try self.init(configuration, clock, reached) { connection, request in
+        try self.init(configuration, scheme, clock, reached) { connection, request in
             reached.open()
             try script(connection, request)
         }
     }
 
     private init(
-        _ configuration: SessionConfiguration, _ clock: TestClock?, _ reached: LoopbackServer.Gate,
+        _ configuration: SessionConfiguration, _ scheme: Scheme, _ clock: TestClock?, _ reached: LoopbackServer.Gate,
         _ script: @escaping Script
     ) throws {
         self.reached = reached
-        server = try LoopbackServer { connection in
+        server = try LoopbackServer(tls: scheme == .https ? LoopbackServer.TLS() : nil) { connection in
             while let request = try connection.readHead() {
                 if request.path == "/good" {
                     try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
@@ -43,6 +46,11 @@ struct Misbehaviour: Sendable {
                 }
             }
         }
+        var configuration = configuration
+        if scheme == .https {
+            configuration.httpVersion = .http1Only
+            configuration.tls = server.sessionConfiguration().tls
+        }
         session =
             clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
@@ -50,10 +58,10 @@ struct Misbehaviour: Sendable {
     /// Starts a server that responds with fixed text, and then ends the response according to ``Ending``.
     init(
         answering text: String, then ending: Ending = .keepOpen, _ configuration: SessionConfiguration = .init(),
-        clock: TestClock? = nil
+        over scheme: Scheme = .http, clock: TestClock? = nil
     ) throws {
         let reached = LoopbackServer.Gate()
-        try self.init(configuration, clock, reached) { connection, _ in
+        try self.init(configuration, scheme, clock, reached) { connection, _ in
             try connection.write(text)
             reached.open()
             ending.apply(to: connection)
