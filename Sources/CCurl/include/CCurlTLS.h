@@ -49,6 +49,8 @@ bool ccurl_tls_is_resumed(const void *_Nullable session);
 int ccurl_tls_version(const void *_Nullable session);
 // Returns OpenSSL's name of the cipher suite of a session, which stays valid; NULL if it has none.
 const char *_Nullable ccurl_tls_cipher(const void *_Nullable session);
+// Returns the name of the protocol that ALPN (RFC 7301) selected for a session, and its length; NULL if none was selected.
+const uint8_t *_Nullable ccurl_tls_protocol(const void *_Nullable session, unsigned *_Nonnull length);
 
 // Returns whether sessions can be taken: whether libcurl's TLS library is the OpenSSL at hand, with all functions that this needs.
 bool ccurl_tls_can_take(void);

@@ -74,6 +74,13 @@ const char *ccurl_tls_cipher(const void *session) {
   return cipher == NULL ? NULL : ssl.cipher_name(cipher);
 }
 
+const uint8_t *ccurl_tls_protocol(const void *session, unsigned *length) {
+  const unsigned char *name = NULL;
+  *length = 0;
+  if (session != NULL && is_available()) ssl.selected(session, &name, length);
+  return name;
+}
+
 static bool names_streams(const unsigned char *name, unsigned length) {
   return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
 }

@@ -77,17 +77,8 @@ extension CertificateChain {
         if flags & CCURL_CHAIN_CHECKED_STAPLE != 0 { checks.insert(.staple) }
         self.init(
             validated: lists.validated, sent: lists.sent, revocationChecks: checks,
-            version: unsafe Self.version(ccurl_tls_version(UnsafeMutableRawPointer(session))),
+            version: unsafe TransferTrust.Version(number: ccurl_tls_version(UnsafeMutableRawPointer(session))),
             cipherSuite: unsafe ccurl_tls_cipher(UnsafeMutableRawPointer(session)).map { unsafe String(cString: $0) })
-    }
-
-    /// Returns the version with a number; `nil` if the engine does not know it.
-    private static func version(_ number: Int32) -> TransferTrust.Version? {
-        switch number {
-        case CCURL_TLS_1_2: .v1_2
-        case CCURL_TLS_1_3: .v1_3
-        default: nil
-        }
     }
 
     private struct Lists {

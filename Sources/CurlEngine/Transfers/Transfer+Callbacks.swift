@@ -123,6 +123,7 @@ extension Transfer {
         // The refusal of the previous attempt does not apply to this one.
         repetition.refusal = StreamRefusal()
         connection.localPort = port
+        if options.url.isSecure { connection.tls = unsafe TLSResult(of: easy?.tlsSession).map(Boxed.init) }
         if connection.hasOpenedSocket {
             connection.hasBeenMade = true
             engine.didMakeConnection(for: self)

@@ -63,6 +63,8 @@ struct TransferConnection {
     var localPort: Int32 = 0
     /// Whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
+    /// What libcurl's TLS handshake with the server has agreed on; `nil` without one.
+    var tls: Boxed<TLSResult>?
     /// The progress of a transfer that the engine serves without libcurl.
     var wire = WireProgress()
     /// The connection after a switch of protocols, if any.

@@ -23,6 +23,8 @@ package struct TransferReport: Hashable, Sendable {
     package var peerPort = 0
     /// Whether the connection was kept after the transfer; `nil` if that is not known, or if the connection is not observed.
     package var isConnectionKept: Bool?
+    /// What the TLS handshake of the connection has agreed on with the server, if known.
+    package var tlsResult: Boxed<TLSResult>?
 }
 
 extension TransferReport {
@@ -45,7 +47,8 @@ extension TransferReport {
             firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
             bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
             bytesReceived: Int64(headBytes) + transfer.receiving.count,
-            isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
+            isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port,
+            tlsResult: transfer.connection.tls)
     }
 
     /// Creates the measurements of a transfer that the engine serves without libcurl.
@@ -68,6 +71,7 @@ extension TransferReport {
         bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
         isReusedConnection = wire.isReused
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
+        tlsResult = connection.link.tls?.result
     }
 
     /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a

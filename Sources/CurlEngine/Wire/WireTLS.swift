@@ -100,6 +100,9 @@ final class WireTLS {
     /// The address of the peer with its port, or the path of its socket.
     var peerName: String { IPAddress(peer.address).map { "\($0.bracketed):\(peer.port)" } ?? peer.address }
 
+    /// What the handshake has agreed on.
+    private(set) lazy var result = unsafe TLSResult(of: session).map(Boxed.init)
+
     /// Whether the connection has resumed an earlier session, which has no verified chain.
     var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(session)) }
 

@@ -37,5 +37,6 @@ extension Metrics {
         peerHost = report.peerHost
         peerPort = report.peerPort
         isConnectionKept = report.isConnectionKept
+        tlsResult = report.tlsResult
     }
 }

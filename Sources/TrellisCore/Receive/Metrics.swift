@@ -48,6 +48,8 @@ public struct Metrics: Sendable, Hashable {
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
     /// if unknown, as for a socket in the abstract namespace.
     public var peerAddress: String? { Self.address(host: peerHost, port: peerPort) }
+    /// What the TLS handshake of the connection has agreed on with the server, also through a tunnel; `nil` without TLS, and if not known.
+    public var negotiatedTLS: NegotiatedTLS? { tlsResult.map { NegotiatedTLS($0.value) } }
     /// Whether the connection was kept for further requests after this one; `nil` if that is not known.
     ///
     /// Known for exchanges whose ``RequestEvent/Kind/connected(_:)`` was observed, in the metrics of
@@ -112,6 +114,7 @@ public struct Metrics: Sendable, Hashable {
     package var queuedTime: Int64 = 0
     package var peerHost = ""
     package var peerPort = 0
+    var tlsResult: Boxed<TLSResult>?
     package var nameLookupTime: Int64 = 0
     package var connectTime: Int64 = 0
     package var tlsTime: Int64 = 0

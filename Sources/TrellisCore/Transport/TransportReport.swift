@@ -24,6 +24,9 @@ package import CurlEngine
     /// Whether the connection was kept for further requests after the attempt; `nil` if that is not known.
     public var isConnectionKept: Bool?
 
+    /// What the TLS handshake of the connection has agreed on with the server, if known.
+    package var tlsResult: Boxed<TLSResult>?
+
     /// Creates an empty report.
     public init() {}
 
@@ -39,5 +42,6 @@ package import CurlEngine
         peerHost = report.peerAddress
         peerPort = report.peerPort
         isConnectionKept = report.isConnectionKept
+        tlsResult = report.tlsResult
     }
 }

@@ -25,6 +25,9 @@ extension HARDocument {
         public var cacheStatus: String?
         /// The URL of the proxy without its credentials; `nil` if there was none. In the file: `_proxy`.
         public var proxy: String?
+        /// What TLS has agreed on with the server, such as `TLS 1.3, TLS_AES_256_GCM_SHA384, h2`; `nil` without TLS, and if not known. In the
+        /// file: `_tls`.
+        public var tls: String?
         /// The facts that only a replay needs; `nil` if there are none. In the file: `_trellis`.
         public var replay: Replay?
 
@@ -44,6 +47,7 @@ extension HARDocument {
             case attempt = "_attempt"
             case cacheStatus = "_cacheStatus"
             case proxy = "_proxy"
+            case tls = "_tls"
             case replay = "_trellis"
         }
 
@@ -65,6 +69,7 @@ extension HARDocument {
             attempt = try container.decodeIfPresent(Int.self, forKey: .attempt)
             cacheStatus = try container.decodeIfPresent(String.self, forKey: .cacheStatus)
             proxy = try container.decodeIfPresent(String.self, forKey: .proxy)
+            tls = try container.decodeIfPresent(String.self, forKey: .tls)
             replay = try container.decodeIfPresent(Replay.self, forKey: .replay)
         }
 
@@ -84,6 +89,7 @@ extension HARDocument {
             try container.encodeIfPresent(attempt, forKey: .attempt)
             try container.encodeIfPresent(cacheStatus, forKey: .cacheStatus)
             try container.encodeIfPresent(proxy, forKey: .proxy)
+            try container.encodeIfPresent(tls, forKey: .tls)
             try container.encodeIfPresent(replay, forKey: .replay)
         }
     }

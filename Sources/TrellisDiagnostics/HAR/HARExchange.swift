@@ -68,6 +68,7 @@ struct HARExchange: Sendable {
         (entry.callID, entry.attempt) = (callID, attempt)
         entry.cacheStatus = cacheStatus.map { "\($0)" }
         entry.proxy = metrics.proxyURL
+        entry.tls = metrics.negotiatedTLS.map { "\($0)" }
         return entry
     }
 

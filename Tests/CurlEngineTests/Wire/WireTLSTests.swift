@@ -62,6 +62,10 @@ struct WireTLSTests {
         #expect(report.tls >= report.connect && report.connect > 0 && report.firstByte >= report.tls)
         #expect(report.peerAddress == "127.0.0.1" && !report.isReusedConnection)
         #expect(second.end?.report.isReusedConnection == true && second.end?.report.tls == 0)
+        for outcome in [first, second] {
+            let result = try #require(outcome.end?.report.tlsResult?.value)
+            #expect(result.version == version ?? .v1_3 && result.cipherSuite?.isEmpty == false)
+        }
         #expect(world.server.acceptedCount == 1)
         let run = world.run
         #expect(await run.onEngine { (run.engine.wire.openCount, run.engine.openSocketCount) == (1, 1) })

@@ -20,6 +20,7 @@ struct HARDocumentTests {
         (entry.callID, entry.attempt, entry.cacheStatus, entry.proxy) = (
             7, 2, "trellis; fwd=uri-miss", "http://p.example"
         )
+        entry.tls = "TLS 1.3, TLS_AES_256_GCM_SHA384, h2"
         var replay = HARDocument.Replay()
         replay.chunks = [[0.5, 3], [1, 4]]
         replay.failure = .init(kind: "receive", reason: "reset", isConnected: true)

@@ -118,6 +118,9 @@ extension JSONValue {
             "first_byte_s": .seconds(metrics.firstByte), "total_s": .seconds(metrics.total),
             "bytes_sent": .integer(Int(metrics.bytesSent)), "bytes_received": .integer(Int(metrics.bytesReceived)),
             "reused_connection": .bool(metrics.isReusedConnection),
+            "tls_version": .string(metrics.negotiatedTLS?.version?.rawValue),
+            "tls_cipher": .string(metrics.negotiatedTLS?.cipherSuite),
+            "alpn": .string(metrics.negotiatedTLS?.applicationProtocol),
         ]
     }
 }

@@ -10,6 +10,8 @@ import Testing
         for spelling in [["--http", "2-only"], ["--http2-prior-knowledge"]] {
             let run = try await report(arguments + spelling)
             #expect(run.report["http_version"] == "2", "\(spelling)")
+            let metrics = run.report["metrics"]
+            #expect(metrics.values("alpn", "tls_version") == ["h2", "1.3"] && !metrics["tls_cipher"].text.isEmpty)
         }
         let usual = try await Programs.usualVersion
         for spelling in [[], ["--http", "2"], ["--http2"]] {

@@ -117,8 +117,8 @@ import Testing
         let metrics = report["metrics"]
         #expect(
             metrics.names == [
-                "bytes_received", "bytes_sent", "connect_s", "dns_s", "first_byte_s", "queued_s", "reused_connection",
-                "tls_s", "total_s",
+                "alpn", "bytes_received", "bytes_sent", "connect_s", "dns_s", "first_byte_s", "queued_s",
+                "reused_connection", "tls_cipher", "tls_s", "tls_version", "total_s",
             ])
         #expect(0 < metrics["first_byte_s"].double && metrics["first_byte_s"].double <= metrics["total_s"].double)
     }
