@@ -3,24 +3,35 @@ import Glibc
 
 /// A new folder for the files of a test, which is removed with the value.
 package final class TemporaryFolder: Sendable {
-    /// The folder of this process's temporary folders, which is removed when the process exits: a storage that is released with a test may
-    /// write its last file after the test.
-    ///
-    /// It is in memory, because a disk takes milliseconds for each file that is written durably. All cases, with `Tests/run.sh --all`, use the
-    /// system's folder, and so does a run with `TMPDIR`.
-    private static let parent: URL = {
-        let memory = URL(filePath: "/dev/shm")
-        let isMemory = !Scale.isFull && ProcessInfo.processInfo.environment["TMPDIR"] == nil
-        let isUsable = isMemory && FileManager.default.isWritableFile(atPath: memory.path)
-        let base = isUsable ? memory : FileManager.default.temporaryDirectory
-        atexit { try? FileManager.default.removeItem(at: TemporaryFolder.parent) }
-        return base.appending(path: "trellis-tests-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
+    /// The folder in memory of this process's temporary folders, which is removed when the process exits: a storage that is released with a
+    /// test may write its last file after the test. With `TMPDIR`, and without such a file system, it is on a disk.
+    private static let memory: URL = {
+        let shared = URL(filePath: "/dev/shm")
+        let isUsable =
+            ProcessInfo.processInfo.environment["TMPDIR"] == nil
+            && FileManager.default.isWritableFile(atPath: shared.path)
+        atexit { try? FileManager.default.removeItem(at: TemporaryFolder.memory) }
+        return own(in: isUsable ? shared : FileManager.default.temporaryDirectory)
     }()
+
+    /// The same folder among the system's temporary files.
+    private static let disk: URL = {
+        atexit { try? FileManager.default.removeItem(at: TemporaryFolder.disk) }
+        return own(in: FileManager.default.temporaryDirectory)
+    }()
+
+    private static func own(in base: URL) -> URL {
+        base.appending(path: "trellis-tests-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
+    }
 
     package let url: URL
 
-    package init() throws {
-        url = Self.parent.appending(path: UUID().uuidString)
+    /// Creates a folder: in memory, because a disk takes milliseconds for each file that is written durably, or on the system's disk with
+    /// `Tests/run.sh --all`.
+    ///
+    /// - Parameter isInMemory: Whether the folder is in memory with `--all`, too, because the test is not about a disk.
+    package init(isInMemory: Bool = false) throws {
+        url = (isInMemory || !Scale.isFull ? Self.memory : Self.disk).appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
