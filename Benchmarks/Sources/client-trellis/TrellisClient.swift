@@ -50,6 +50,8 @@ struct TrellisClient: Client {
         case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()
         case .cachedDiskGet, .storedDownload:
             configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: work.file ?? ""))
+        // One nginx makes 10,000 handshakes.
+        case .idle: configuration.timeouts.connect = .seconds(120)
         default: break
         }
         if work.engines > 0 { configuration.engines = .fixed(work.engines) }
