@@ -36,7 +36,7 @@ struct FileSource {
     /// The length of a part in bytes.
     private static let partSize = 256 << 10
     /// The largest number of bytes that the system sends at once. Between two such parts, limits and pauses take effect.
-    private static let largestSent = 1 << 20
+    private static let largestSent = 4 << 20
 
     init(_ reader: FileReader, isFetchedWhole: Bool) {
         self.reader = reader
