@@ -21,8 +21,6 @@ func measureInFlight(_ client: some Client, _ work: Work) async throws {
 
 /// Measures `idle`: the connections of requests that were sent at once, while nothing happens after the last response.
 func measureIdleConnections(_ client: some Client, _ work: Work) async throws {
-    // The threads of the client and of the runtime have started.
-    _ = try await client.get(work.url)
     let idle = Report()
     try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<work.concurrency { group.addTask { _ = try await client.get(work.url) } }

@@ -86,8 +86,8 @@ enum Catalogue {
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
-        manyInFlight, idle("idle/10000", .testServer("/delayed")),
-        idle("idle-tls/10000", .nginxTLS("/delayed")), cancel,
+        manyInFlight, idle("idle/10000", .testServer("/gathered/10000")),
+        idle("idle-tls/10000", .nginxTLS("/gathered/10000")), cancel,
     ]
 
     private static func idle(_ name: String, _ target: Benchmark.Target) -> Benchmark {

@@ -8,7 +8,7 @@ struct NginxConfiguration {
 
     /// Returns the configuration of the nginx that serves everything that nginx can serve.
     ///
-    /// - Parameter testServerPort: The port of the server that answers late, for requests over TLS.
+    /// - Parameter testServerPort: The port of the server of some late responses, for requests over TLS.
     static func single(
         folder: String, port: UInt16, tlsPort: UInt16, testServerPort: UInt16
     ) -> NginxConfiguration {
@@ -19,7 +19,7 @@ struct NginxConfiguration {
                 ssl_certificate \(folder)/server.pem;
                 ssl_certificate_key \(folder)/server.key;
                 ssl_protocols TLSv1.2 TLSv1.3;
-                location = /delayed { proxy_pass http://127.0.0.1:\(testServerPort); }
+                location /gathered/ { proxy_read_timeout 180s; proxy_pass http://127.0.0.1:\(testServerPort); }
                 \(locations)
             }
             """

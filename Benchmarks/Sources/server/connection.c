@@ -52,6 +52,9 @@ static void serve(connection *connection, size_t body_bytes) {
     if (strncmp(path, "/delayed", 8) == 0) {
         connection->waiting = WAITING_DELAY;
         delay_add(connection);
+    } else if (strncmp(path, "/gathered/", 10) == 0) {
+        connection->waiting = WAITING_OTHERS;
+        gather_add(connection, atol(path + 10));
     } else if (strncmp(path, "/never", 6) == 0) {
         connection->waiting = WAITING_FOREVER;
         never_opened();
@@ -89,6 +92,7 @@ static void closed(connection *connection) {
     close(connection->fd);
     connection->fd = -1;
     if (was == WAITING_DELAY) return;  // The queue frees the connection.
+    if (was == WAITING_OTHERS) gather_forget(connection);
     if (was == WAITING_FOREVER) never_closed();
     if (was == WAITING_CONDITION) control_forget(connection);
     if (was == WAITING_THROTTLE) throttle_forget(connection);

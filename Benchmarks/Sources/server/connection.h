@@ -13,6 +13,8 @@ enum waiting {
     WAITING_BODY,
     /// The instant at which the delayed response is due.
     WAITING_DELAY,
+    /// Further requests, with which `/gathered/COUNT` is answered.
+    WAITING_OTHERS,
     /// Nothing: `/never` gets no response.
     WAITING_FOREVER,
     /// A condition on the requests without a response (`control.h`).
@@ -30,7 +32,7 @@ typedef struct connection {
     size_t filled;
     /// The remaining length of an upload, and its complete length.
     uint64_t body_left, body_length;
-    /// WAITING_DELAY: the time of the response, and the next connection in the queue.
+    /// WAITING_DELAY: the time of the response. Also for WAITING_OTHERS: the next connection.
     uint64_t due_ns;
     struct connection *next;
     /// WAITING_CONDITION: the number of requests without a response for which the connection waits.

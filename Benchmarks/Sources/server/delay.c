@@ -35,3 +35,29 @@ int delay_run(void) {
     }
     return first == NULL ? -1 : (int)((first->due_ns - now + 999999) / 1000000);
 }
+
+static connection *gathered;
+static long gathered_count;
+
+void gather_add(connection *added, long count) {
+    added->next = gathered;
+    gathered = added;
+    if (++gathered_count < count) return;
+    connection *next = gathered;
+    gathered = NULL;
+    gathered_count = 0;
+    while (next != NULL) {
+        connection *answered = next;
+        next = answered->next;
+        connection_answer(answered, "hello world");
+    }
+}
+
+void gather_forget(connection *closed) {
+    for (connection **link = &gathered; *link != NULL; link = &(*link)->next) {
+        if (*link != closed) continue;
+        *link = closed->next;
+        gathered_count--;
+        return;
+    }
+}

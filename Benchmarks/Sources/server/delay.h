@@ -13,4 +13,10 @@ void delay_add(connection *connection);
 /// Sends the responses that are due. Returns the milliseconds until the next one is due, or -1 if there is none.
 int delay_run(void);
 
+/// Adds a connection to those whose requests are answered together, as soon as there are `count` of them.
+void gather_add(connection *connection, long count);
+
+/// Removes a connection that was closed before its response.
+void gather_forget(connection *connection);
+
 #endif
