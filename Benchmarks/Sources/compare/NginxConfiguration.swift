@@ -19,6 +19,7 @@ struct NginxConfiguration {
                 ssl_certificate \(folder)/server.pem;
                 ssl_certificate_key \(folder)/server.key;
                 ssl_protocols TLSv1.2 TLSv1.3;
+                client_header_timeout 180s;
                 location /gathered/ { proxy_read_timeout 180s; proxy_pass http://127.0.0.1:\(testServerPort); }
                 \(locations)
             }

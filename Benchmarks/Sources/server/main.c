@@ -3,8 +3,8 @@
 //
 //     server [--delay-ms MILLISECONDS]
 //
-// Listens on a free port of some loopback addresses, prints the port on stdout, and serves from one thread until it is killed. The paths /delayed, /gathered/COUNT, /never,
-// /throttled/SIZE, /upload, /websocket/… and /control/… are handled in `connection.c`; every other path gets a response at once.
+// Listens on a free port of some loopback addresses, prints the port on stdout, and serves from one thread until it is killed. The paths
+// /delayed, /gathered/COUNT, /never, /throttled/SIZE, /upload, /websocket/… and /control/… are handled in `connection.c`; every other path gets a response at once.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
