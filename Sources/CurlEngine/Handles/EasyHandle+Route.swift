@@ -45,14 +45,14 @@ extension EasyHandle {
 
     /// Sets the options of a transfer's route for handshakes on a socket that is connected with a peer. libcurl looks up nothing: hosts have
     /// addresses instead of names, unless a proxy or a certificate needs the name.
-    func applyRoute(of transfer: Transfer, connectedWith peer: Peer) -> Bool {
-        let (route, wire) = (transfer.options.route, transfer.wire)
+    func applyRoute(of transfer: Transfer, connectedWith peer: Peer, asking far: IPAddress?) -> Bool {
+        let route = transfer.options.route
         guard let proxy = route.proxy, let first = route.firstProxy else {
             // libcurl takes the socket for one to this address.
             return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") && connect(to: "::127.0.0.1:")
         }
         set(to: route)
-        let near = IPAddress(peer.address)?.bracketed ?? "127.0.0.1", far = wire.far?.bracketed
+        let near = IPAddress(peer.address)?.bracketed ?? "127.0.0.1", far = far?.bracketed
         let keepsName = first.scheme == .https
         if keepsName, !first.isAddress {
             guard load(HeaderLines(line: "+\(first.host):\(first.port):\(near)")) else { return false }

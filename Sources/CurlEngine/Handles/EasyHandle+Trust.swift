@@ -95,8 +95,8 @@ extension EasyHandle {
     // MARK: Handshakes
 
     /// Prepares a new handle to make only the handshakes for a transfer, on a socket that the engine has connected (``socket``) with a peer.
-    /// Returns `false` if libcurl refuses an option.
-    func prepareHandshake(for transfer: Transfer, with peer: Peer) -> Bool {
+    /// A SOCKS proxy is asked for the address `far` if it wants one. Returns `false` if libcurl refuses an option.
+    func prepareHandshake(for transfer: Transfer, with peer: Peer, asking far: IPAddress?) -> Bool {
         self.transfer = transfer
         let options = transfer.options
         setCommonOptions()
@@ -105,7 +105,7 @@ extension EasyHandle {
         unsafe ccurl_set_opensocket_function(curl, Callbacks.giveSocket)
         unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
         let isTrusted = apply(options.trust, authorities: options.trust.authoritiesPath)
-        return unsafe isTrusted && applyRoute(of: transfer, connectedWith: peer)
+        return unsafe isTrusted && applyRoute(of: transfer, connectedWith: peer, asking: far)
             && ccurl_set_sockets_connected(curl, true) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK

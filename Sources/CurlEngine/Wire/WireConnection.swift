@@ -155,8 +155,6 @@ struct WireProgress {
     var race: WireRace?
     /// The handshakes on the connection that was made.
     var tls: WireTLS?
-    /// The address of the server, or of another proxy, for a SOCKS proxy that wants one.
-    var far: IPAddress?
     /// Whether the system looks up the name of the host.
     var isLookingUp = false
     /// Whether the transfer is counted for a connection that is being made.

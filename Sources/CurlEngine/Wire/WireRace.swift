@@ -14,6 +14,8 @@ final class WireRace: EngineTimerTarget {
     let transfer: Transfer
     /// The port of the server.
     let port: UInt16
+    /// The address for which a SOCKS proxy is asked, if it wants one.
+    let far: IPAddress?
     private let addresses: [IPAddress]
     private var next = 0
     /// The sockets that are being connected, with their peers.
@@ -25,9 +27,10 @@ final class WireRace: EngineTimerTarget {
     var failure: EngineFailure?
 
     /// Creates the attempts for a transfer. `addresses` are in the order of preference.
-    init(_ transfer: Transfer, addresses: [IPAddress], port: UInt16) {
+    init(_ transfer: Transfer, addresses: [IPAddress], port: UInt16, far: IPAddress?) {
         self.transfer = transfer
         self.port = port
+        self.far = far
         self.addresses = Self.interleaved(addresses)
     }
 
@@ -90,7 +93,8 @@ final class WireRace: EngineTimerTarget {
     private func begin(_ path: TransferRoute.Socket) {
         guard next == 0 else { return engine.wire.isLost(self, error: error) }
         let socket = unsafe ccurl_unix_connect(path.name, path.isAbstract)
-        guard socket != -EAGAIN else {
+        // Another proxy may be tried.
+        guard socket != -EAGAIN || transfer.options.route.proxy != nil else {
             engine.wire.waiting.insert(transfer)
             return startTimer(Self.patience)
         }

@@ -51,8 +51,8 @@ final class WireTLS {
     }
 
     /// Passes the handshake to libcurl. Returns the failure if libcurl refuses it.
-    func begin(for transfer: Transfer) -> EngineFailure? {
-        guard easy.prepareHandshake(for: transfer, with: peer) else {
+    func begin(for transfer: Transfer, asking far: IPAddress?) -> EngineFailure? {
+        guard easy.prepareHandshake(for: transfer, with: peer, asking: far) else {
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
         return group.add(easy)

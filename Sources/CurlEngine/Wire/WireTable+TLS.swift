@@ -3,7 +3,9 @@ import CCurl
 /// The handshakes that libcurl makes on sockets of the table, with proxies and of TLS.
 extension WireTable {
     /// Begins the handshakes of a transfer on the socket that was connected for it.
-    func secure(_ transfer: Transfer, on socket: Int32, to peer: Peer) {
+    ///
+    /// - Parameter far: The address for which a SOCKS proxy is asked, if it wants one.
+    func secure(_ transfer: Transfer, on socket: Int32, to peer: Peer, asking far: IPAddress?) {
         guard let group = group(with: transfer.engine),
             let tls = WireTLS(transfer, in: group, socket: socket, peer: peer)
         else {
@@ -14,7 +16,7 @@ extension WireTable {
         transfer.connection.wire.tls = tls
         // libcurl names its own interest in the socket.
         handshake(on: socket, wants: [])
-        if let failure = tls.begin(for: transfer) { return end(transfer, failure) }
+        if let failure = tls.begin(for: transfer, asking: far) { return end(transfer, failure) }
         group.act(on: nil)
     }
 

@@ -157,15 +157,14 @@ extension WireTable {
         let route = transfer.options.route
         let family = route.firstProxy?.scheme == .socks4 ? .ipv4 : route.parts.family
         guard let address = found.first(where: family.allows) else { return end(transfer, .unresolved(host, transfer)) }
-        transfer.connection.wire.far = address
-        race(transfer, to: addresses)
+        race(transfer, to: addresses, asking: address)
     }
 
-    private func race(_ transfer: Transfer, to addresses: [IPAddress]) {
+    private func race(_ transfer: Transfer, to addresses: [IPAddress], asking far: IPAddress? = nil) {
         transfer.engine.makeRoomForConnection(for: transfer)
         setCounted(transfer, true)
         let port = transfer.options.route.target(of: transfer.options.url).port
-        let race = WireRace(transfer, addresses: addresses, port: port)
+        let race = WireRace(transfer, addresses: addresses, port: port, far: far)
         transfer.connection.wire.lookedUp = MonotonicClock.now().nanoseconds
         transfer.connection.wire.race = race
         race.beginNext()
@@ -219,7 +218,7 @@ extension WireTable {
             // The socket is watched for writing, as an attempt.
             return begin(WireLink(socket: socket, tls: nil), to: peer, for: transfer, interest: .write)
         }
-        secure(transfer, on: socket, to: peer)
+        secure(transfer, on: socket, to: peer, asking: race.far)
     }
 
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
