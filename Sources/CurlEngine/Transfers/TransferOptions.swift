@@ -109,6 +109,9 @@ package final class TransferOptions: Sendable {
         route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.limitName(of: url.origin))
     }
 
+    /// The name of the queue of requests that share connections and limits: ``limitName``, with the protocol if only one is allowed.
+    package var queue: String { version.queue(of: limitName, isSecure: url.isSecure) }
+
     /// The target in the request line, where libcurl would send another one; `nil` for libcurl's.
     ///
     /// An HTTP proxy gets the whole URL (RFC 9112, section 3.2.2), where libcurl leaves out an empty query.
@@ -170,6 +173,22 @@ package final class TransferOptions: Sendable {
         case .http2Only, .http2PriorKnowledge, .http3Only: true
         }
     }
+}
+
+extension TransferOptions.Version {
+    /// Returns the name of the queue of requests whose connections are counted by a name. An HTTP/1.1 request must not be counted as a
+    /// stream of the HTTP/2 connections to the same origin. Without TLS, only prior knowledge leads to HTTP/2.
+    package func queue(of limitName: String, isSecure: Bool) -> String {
+        switch self {
+        case .http2OverTLS, .http2Only, .http3WithFallback: limitName
+        case .http1: isSecure ? limitName + " HTTP/1.1" : limitName
+        case .http2PriorKnowledge: limitName + " HTTP/2"
+        case .http3Only: limitName + " HTTP/3"
+        }
+    }
+
+    /// Returns the name by which connections are counted, of the name of a queue.
+    static func limitName(ofQueue name: String) -> String { String(name.prefix(beforeBytes: " ")) }
 }
 
 /// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that libcurl would add.

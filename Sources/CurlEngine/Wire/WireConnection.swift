@@ -56,6 +56,8 @@ final class WireConnection: @unchecked Sendable {
     let made: EngineInstant
     /// The observation of the connection, if it is observed.
     let observation: (any ConnectionObservation)?
+    /// The name of the queue for which the connection is counted: that of its last request.
+    var queue: String
     /// The transfer whose request is on the connection; `nil` if the connection is idle.
     var transfer: Transfer?
     // Exclusivity is unchecked: one thread uses the decoder, which calls no code that uses it.
@@ -74,12 +76,13 @@ final class WireConnection: @unchecked Sendable {
     var isRetired = false
 
     init(
-        link: WireLink, generation: UInt32, pool: WirePool, peer: Peer, port: Int32, made: EngineInstant,
-        observation: (any ConnectionObservation)?
+        link: WireLink, generation: UInt32, pool: WirePool, queue: String, peer: Peer, port: Int32,
+        made: EngineInstant, observation: (any ConnectionObservation)?
     ) {
         self.link = link
         self.generation = generation
         self.pool = pool
+        self.queue = queue
         self.peer = peer
         self.port = port
         self.made = made
@@ -150,6 +153,8 @@ struct WireProgress {
     var tls: WireTLS?
     /// Whether the system looks up the name of the host.
     var isLookingUp = false
+    /// Whether the transfer is counted for a connection that is being made.
+    var isCounted = false
     /// Whether a connection must be made, because an idle one was dead.
     var needsConnection = false
     /// Whether the connection has carried earlier requests.

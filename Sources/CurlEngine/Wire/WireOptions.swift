@@ -12,10 +12,11 @@ extension TransferOptions {
         return version == .http1
     }
 
-    /// The name of the pool of connections without libcurl: ``pool``, or the name of the proxy's pool, which serves all origins.
+    /// The name of the pool of connections without libcurl: that of the ``queue``, with the route if it has one of several addresses, or
+    /// the name of the proxy's pool, which serves all origins.
     var wirePool: String {
-        guard forwardProxy != nil else { return pool }
-        return route.pool(of: trust.pool(route.limitName(of: "")))
+        guard forwardProxy == nil else { return route.pool(of: trust.pool(route.limitName(of: ""))) }
+        return version.queue(of: pool, isSecure: url.isSecure)
     }
 }
 

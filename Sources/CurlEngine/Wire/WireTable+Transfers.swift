@@ -12,6 +12,8 @@ extension WireTable {
             let connection = idleConnection(for: transfer)
         {
             transfer.connection.wire.isReused = true
+            // The connections to a proxy serve all origins.
+            if transfer.options.route !== TransferRoute.direct { count(connection, for: transfer.options.queue) }
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
         }
@@ -54,6 +56,21 @@ extension WireTable {
             connection.transfer = nil
         }
         return nil
+    }
+
+    /// Counts a connection for a queue instead of its last one.
+    private func count(_ connection: WireConnection, for queue: String) {
+        guard connection.queue != queue else { return }
+        unsafe counts.change(connection.queue, by: -1)
+        connection.queue = queue
+        unsafe counts.change(queue, by: 1)
+    }
+
+    /// Counts a connection that is being made for a transfer, or no longer counts it.
+    private func setCounted(_ transfer: Transfer, _ isCounted: Bool) {
+        guard transfer.wire.isCounted != isCounted else { return }
+        transfer.connection.wire.isCounted = isCounted
+        unsafe counts.change(transfer.options.queue, by: isCounted ? 1 : -1)
     }
 
     private func mayReuse(_ connection: WireConnection, in engine: CurlEngine) -> Bool {
@@ -116,6 +133,7 @@ extension WireTable {
 
     private func race(_ transfer: Transfer, to addresses: [IPAddress]) {
         transfer.engine.makeRoomForConnection(for: transfer)
+        setCounted(transfer, true)
         let port = transfer.options.route.target(of: transfer.options.url).port
         let race = WireRace(transfer, addresses: addresses, port: port)
         transfer.connection.wire.lookedUp = MonotonicClock.now().nanoseconds
@@ -148,6 +166,7 @@ extension WireTable {
             return
         }
         race.end()
+        setCounted(transfer, false)
         let needsConnection = transfer.wire.needsConnection
         transfer.wire = WireProgress()
         transfer.connection.wire.needsConnection = needsConnection
@@ -177,9 +196,11 @@ extension WireTable {
         let socket = link.socket
         let connection = WireConnection(
             link: link, generation: generation(of: socket), pool: pool(transfer.options.wirePool),
-            peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
+            queue: transfer.options.queue, peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
             observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
         promote(connection)
+        // From now on, the connection itself is counted.
+        transfer.connection.wire.isCounted = false
         // The socket is watched for writing, as an attempt; after a handshake it is not watched.
         connection.interest = link.tls == nil ? .write : []
         transfer.connection.hasBeenMade = true
@@ -219,6 +240,7 @@ extension WireTable {
         transfer.wire.race?.end()
         transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
+        setCounted(transfer, false)
         guard let connection = transfer.wire.connection else { return nil }
         transfer.connection.wire.connection = nil
         guard keeps, !connection.isRetired else {

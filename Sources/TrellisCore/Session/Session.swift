@@ -418,7 +418,7 @@ extension Session {
     func makeExchange(
         _ prepared: PreparedRequest, of call: RequestActor? = nil, readers: (any HeadValidator)? = nil
     ) -> ExchangeActor {
-        let engine = call?.engine ?? engines.engine(for: prepared.queue)
+        let engine = call?.engine ?? engines.engine(for: prepared.wire.queue)
         let (site, admission) =
             TransportOverride.current?.place(on: engine.site, engines.admission, configuration.limits)
             ?? (engine.site, engines.admission)

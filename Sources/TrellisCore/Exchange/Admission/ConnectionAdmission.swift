@@ -80,8 +80,11 @@ final class ConnectionAdmission: Sendable {
     /// its idle connections, which were not counted.
     func add(_ engine: ExchangeEngine) {
         // The reference is to the state, because a weak one slows down every other reference, and exchanges refer to the admission.
-        engine.onIdle { [weak state, index = engine.index] in
-            state?.withLock { $0.scheduler.closedAllIdle(on: index) }
+        engine.onCount { [weak state, index = engine.index] counts in
+            state?.withLock { state in
+                guard let counts else { return state.scheduler.closedAllIdle(on: index) }
+                for (origin, count) in counts { state.scheduler.counted(count, to: origin, on: index) }
+            }
         }
         state.withLock { $0.add(engine) }?.closeIdleConnections(to: nil)
     }
@@ -111,7 +114,7 @@ final class ConnectionAdmission: Sendable {
         let hint = prepared.wire.url.queueHint
         let entry = state.withLock { state in
             state.scheduler.enter(
-                applicant, on: exchange.engine.index, origin: prepared.queue, mayShare: mayShare,
+                applicant, on: exchange.engine.index, origin: prepared.wire.queue, mayShare: mayShare,
                 priority: prepared.source.priority, hint: hint)
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }

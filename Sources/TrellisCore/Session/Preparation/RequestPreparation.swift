@@ -196,7 +196,7 @@ package final class RequestPreparation: Sendable {
             let route = try? makesConnections ? routes.route(to: url, of: request, isForQueue: true).route : .direct
         else { return nil }
         let rules = trust.trust(for: possibleTLSHost(of: url), proxyHost: route.secureProxyHost)
-        return PreparedRequest.queue(of: rules.pool(route.limitName(of: url.origin)), version)
+        return version.queue(of: rules.pool(route.limitName(of: url.origin)), isSecure: url.isSecure)
     }
 
     // MARK: Checks
