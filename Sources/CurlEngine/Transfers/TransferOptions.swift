@@ -67,6 +67,10 @@ package final class TransferOptions: Sendable {
     /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
     package let rank: Int
 
+    /// The number of connections of the ``queue`` on the engine, used ones included, up to which the transfer makes one that becomes idle;
+    /// it sends nothing. `nil` for a request.
+    package let connectionCount: Int?
+
     /// Creates the settings of a transfer.
     package init(
         url: WireURL, route: TransferRoute = .direct, trust: TransferTrust = .system, method: String,
@@ -76,7 +80,8 @@ package final class TransferOptions: Sendable {
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
         receivePieceSize: Int = .max, sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10,
         connectLimit: UInt64? = TransferOptions.libcurlConnectLimit,
-        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0
+        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0,
+        connectionCount: Int? = nil
     ) {
         self.url = url
         self.route = route
@@ -96,6 +101,7 @@ package final class TransferOptions: Sendable {
         self.hasTrailers = hasTrailers
         self.switchesProtocols = switchesProtocols
         self.rank = rank
+        self.connectionCount = connectionCount
     }
 
     /// The name of the pool of connections that the transfer can use: ``limitName``, and the route if it has one of several addresses.

@@ -8,7 +8,9 @@ extension WireTable {
         if transfer.wire.start == 0 {
             transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds
         }
-        if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
+        if let count = transfer.options.connectionCount {
+            guard unsafe counts[transfer.options.queue] < count else { return end(transfer, nil) }
+        } else if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
             let connection = idleConnection(for: transfer)
         {
             transfer.connection.wire.isReused = true
@@ -205,6 +207,14 @@ extension WireTable {
         connection.interest = link.tls == nil ? .write : []
         transfer.connection.hasBeenMade = true
         connection.send(transfer)
+    }
+
+    /// Ends a transfer that sends nothing. Its connection becomes idle.
+    func keep(_ connection: WireConnection, madeInAdvanceBy transfer: Transfer) {
+        transfer.delegate?.transferIsConnected()
+        // The transfer is ended with the changes.
+        guard !transfer.isCancelled, transfer.failure == nil else { return transfer.engine.update(transfer) }
+        end(transfer, nil, keeps: connection.link.isQuiet())
     }
 
     // MARK: Ends

@@ -30,8 +30,8 @@ public protocol Transport: Sendable {
     /// Closes one idle connection to an origin (`https://example.com:443`, or `https://example.com:443 HTTP/1.1` for requests that demand a
     /// version), or all idle connections if `origin` is `nil`. Called on the session's engine thread. The default does nothing.
     @_spi(Transport) func closeIdleConnections(to origin: String?)
-    /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. The closure gets the
-    /// new numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
+    /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. It gets the new
+    /// numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
     /// transport has closed all connections after their idle lifetime. The default never calls it.
     @_spi(Transport) func onCount(_ body: @escaping @Sendable (_ counts: [String: Int]?) -> Void)
 }

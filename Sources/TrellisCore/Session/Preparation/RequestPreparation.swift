@@ -147,7 +147,7 @@ package final class RequestPreparation: Sendable {
                 maximumHeaderBytes: configuration.maximumHeaderSize, connectLimit: timeLimits.connect,
                 readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
                 hasTrailers: body.streamed?.trailers != nil, switchesProtocols: delivery == .connection,
-                rank: request.priority.rank)
+                rank: request.priority.rank, connectionCount: request.extras?.extras.connectionCount)
             return PreparedRequest(
                 request: request, defaultFields: addsDefaultFields ? defaultFields : nil, wire: wire,
                 streamedBody: body.streamed, limits: timeLimits,
