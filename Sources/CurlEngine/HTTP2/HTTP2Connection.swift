@@ -26,6 +26,8 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     private var start = 0
     /// Whether TLS must receive a message of the server before it sends more.
     private var waitsForServer = false
+    /// The server's GOAWAY, if it has sent one.
+    private var goAway: HTTP2GoAway?
     /// The phase of the connection.
     private var phase = Phase.open
 
@@ -49,6 +51,7 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     }
 
     private var table: WireTable { engine.wire }
+    private var now: EngineInstant { engine.executor.engineLoop.systemNow }
 
     /// The number of streams that can begin.
     var room: Int {
@@ -62,10 +65,10 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     /// Returns whether the connection can be used for one more stream now. What the server has sent on an idle one is read first.
     func isUsable() -> Bool {
         guard room > 0 else { return false }
-        let now = engine.now
+        let present = engine.now
         let lifetime = engine.configuration.maximumLifetimeSeconds
-        let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= now
-        if isOld || isIdle && lastUse.advanced(by: engine.idleLifetime) <= now {
+        let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
+        if isOld || isIdle && lastUse.advanced(by: engine.idleLifetime) <= present {
             leave(in: table)
             return false
         }
@@ -340,27 +343,28 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         if phase == .abandoned { return transfer.abandon() }
         // The cancellation is handled with the changes.
         guard !transfer.isCancelled else { return }
-        guard transfer.failure == nil, !stream.hasFinalHead else { return table.end(transfer, failure) }
-        if failure.isUnprocessed {
-            if transfer.sending.hasBegun {
-                let text = EngineFailure.lossText(failure.message)
-                let loss = EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: true)
-                return table.end(transfer, loss)
-            }
-            guard transfer.mayRestart else { return table.end(transfer, failure) }
-            return table.restart(transfer, needsConnection: false)
+        guard transfer.failure == nil else { return table.end(transfer, nil) }
+        let reason = reason(failure, of: stream, transfer)
+        if reason.asksForCalm { pool.calm.didReceiveCall(at: now) }
+        var repetition =
+            transfer.repetition.onHTTP2 ?? HTTP2Repetition(mayBeReplayed: transfer.options.mayBeReplayed)
+        let decision = repetition.decide(
+            reason, hasHead: stream.hasFinalHead, hasLostBody: transfer.sending.hasBegun)
+        transfer.repetition.onHTTP2 = repetition
+        switch decision {
+        case .fails: table.end(transfer, transfer.failure(failure, after: reason, of: stream))
+        case .again(let time): table.restart(transfer, after: time, now: now)
+        case .againOverHTTP1: table.restart(transfer, mustSpeakHTTP1: true)
         }
-        // Only the connection is to blame, which was idle before.
-        guard phase == .failed, transfer.wire.isReused else { return table.end(transfer, failure) }
-        guard transfer.options.mayBeReplayed else {
-            return table.end(transfer, EngineFailure(kind: .replayRefused, message: ""))
-        }
-        guard !transfer.sending.hasBegun else {
-            let text = EngineFailure.lossText(failure.message)
-            return table.end(transfer, EngineFailure(kind: .bodyNotReplayable, message: text))
-        }
-        guard transfer.mayRestart else { return table.end(transfer, failure) }
-        table.restart(transfer, needsConnection: false)
+    }
+
+    /// Returns the reason for which a stream has failed.
+    private func reason(
+        _ failure: EngineFailure, of stream: HTTP2Stream, _ transfer: Transfer
+    ) -> HTTP2Repetition.Reason {
+        if let goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
+        if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
+        return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
     }
 
     /// Returns the transfer of a stream, unless it is cancelled.
@@ -413,7 +417,11 @@ extension HTTP2Connection: HTTP2SessionDelegate {
 
     func sessionDidChangeCapacity() { isReady() }
 
-    func sessionDidReceive(_ goAway: HTTP2GoAway) { leave(in: table) }
+    func sessionDidReceive(_ goAway: HTTP2GoAway) {
+        self.goAway = HTTP2GoAway(goAway, after: self.goAway)
+        if goAway.code == .enhanceYourCalm { pool.calm.didReceiveCall(at: now) }
+        leave(in: table)
+    }
 
     func sessionDidReceivePong(_ payload: UInt64) {}
 
@@ -424,8 +432,21 @@ extension Transfer {
     /// Whether the reader takes no bytes now.
     fileprivate var isHeld: Bool { pauses.isSuspended || pauses.isReceivingPaused || pauses.isYielding }
 
-    /// The largest number of restarts on HTTP/2 connections.
-    private static let maximumRestarts = 5
+    /// Returns the failure of the transfer, which is not sent again after its stream has failed.
+    fileprivate func failure(
+        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
+    ) -> EngineFailure {
+        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
+        if sending.hasBegun {
+            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
+            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
+        }
+        return isUnprocessed || options.mayBeReplayed ? failure : EngineFailure(kind: .replayRefused, message: "")
+    }
+}
 
-    fileprivate var mayRestart: Bool { repetition.restarts < Self.maximumRestarts }
+extension HTTP2Repetition.Reason {
+    /// Whether the server asks for fewer requests.
+    fileprivate var asksForCalm: Bool { self == .reset(.enhanceYourCalm) || self == .excluded(.enhanceYourCalm) }
 }

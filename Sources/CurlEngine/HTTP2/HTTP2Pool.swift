@@ -21,6 +21,8 @@ final class HTTP2Pool {
     private var leading = 0
     /// Whether the last attempt to make a connection has failed. The next transfers then connect at once, and not one after the other.
     private var hasFailed = false
+    /// The time in which nothing is sent to a server that asks for calm.
+    var calm = HTTP2Calm()
     /// The instant up to which the server counts as one without HTTP/2.
     private var http1End: EngineInstant?
 
@@ -78,7 +80,8 @@ final class HTTP2Pool {
 
     /// Whether nothing is known or under way.
     func isUnused(_ now: EngineInstant) -> Bool {
-        connections.isEmpty && leading == 0 && waitingCount == 0 && http1End.map { $0 <= now } ?? true
+        connections.isEmpty && leading == 0 && waitingCount == 0 && !calm.isOn(at: now)
+            && http1End.map { $0 <= now } ?? true
     }
 
     // MARK: Transfers

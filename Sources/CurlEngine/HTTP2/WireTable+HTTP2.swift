@@ -10,6 +10,11 @@ extension WireTable {
         }
         let name = transfer.options.wirePool
         let pool = unsafe http2.pool(name, now: transfer.engine.now)
+        if pool.calm.isOn(at: transfer.engine.executor.engineLoop.systemNow), let end = pool.calm.end {
+            if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
+            delay(transfer, until: end)
+            return true
+        }
         switch pool.way(for: transfer, hasIdle: hasIdle(name), now: transfer.engine.now) {
         case .stream(let connection):
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
@@ -71,6 +76,23 @@ extension WireTable {
         engine.enqueue(transfers)
     }
 
+    // MARK: Delays
+
+    /// Starts a transfer again, after a time.
+    func restart(_ transfer: Transfer, after time: Duration, now: EngineInstant) {
+        guard time > .zero else { return restart(transfer, needsConnection: false) }
+        prepareToRestart(transfer, needsConnection: false)
+        delay(transfer, until: now.advanced(by: time))
+    }
+
+    private func delay(_ transfer: Transfer, until instant: EngineInstant) {
+        transfer.connection.wire.sharing = .delayed
+        waiting.insert(transfer)
+        transfer.engine.executor.engineLoop.set(EngineTimer(HTTP2Delay(transfer)), onSystemAt: instant)
+    }
+
+    // MARK: Turns
+
     /// Sends what the HTTP/2 connections have to send, for all streams together.
     func flushStreams() {
         while unsafe !http2.ready.isEmpty {
@@ -96,5 +118,20 @@ extension WireTable {
                 start(transfer)
             }
         }
+    }
+}
+
+/// The end of a transfer's wait for an instant.
+private final class HTTP2Delay: EngineTimerTarget {
+    private let transfer: Transfer
+
+    init(_ transfer: Transfer) { self.transfer = transfer }
+
+    func timerIsDue() {
+        // The transfer may have been cancelled.
+        guard transfer.wire.sharing == .delayed else { return }
+        transfer.connection.wire.sharing = .none
+        transfer.engine.wire.waiting.remove(transfer)
+        transfer.engine.resume(transfer)
     }
 }

@@ -200,5 +200,7 @@ struct WireProgress {
         case leading
         /// The transfer waits for a stream, or until the first connection shows which protocol the server speaks.
         case waiting
+        /// The transfer waits for an instant, after the server has refused requests.
+        case delayed
     }
 }

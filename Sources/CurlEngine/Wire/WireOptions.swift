@@ -16,7 +16,7 @@ extension TransferOptions {
 
     /// Returns whether the engine itself speaks HTTP/2 for the transfer, if the server does.
     func sharesStreams(_ configuration: EngineConfiguration) -> Bool {
-        guard configuration.speaksHTTP2, !switchesProtocols else { return false }
+        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, !switchesProtocols else { return false }
         switch version {
         case .http2OverTLS, .http2Only: return url.isSecure
         case .http2PriorKnowledge: return url.isSecure || forwardProxy == nil

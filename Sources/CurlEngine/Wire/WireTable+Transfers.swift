@@ -249,13 +249,18 @@ extension WireTable {
 
     /// Starts a transfer again, with a new connection if an idle one was dead.
     func restart(_ transfer: Transfer, needsConnection: Bool = true, mustSpeakHTTP1: Bool = false) {
+        prepareToRestart(transfer, needsConnection: needsConnection)
+        transfer.connection.wire.mustSpeakHTTP1 = mustSpeakHTTP1
+        transfer.engine.enqueue([transfer])
+    }
+
+    /// Takes a transfer to its beginning, before it starts again.
+    func prepareToRestart(_ transfer: Transfer, needsConnection: Bool) {
         if transfer.reports.sending == .checked { transfer.reports.sending = .none }
         _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
         transfer.wire = WireProgress()
         transfer.connection.wire.needsConnection = needsConnection
-        transfer.connection.wire.mustSpeakHTTP1 = mustSpeakHTTP1
-        transfer.engine.enqueue([transfer])
     }
 
     /// Applies the changes of a transfer.
