@@ -30,20 +30,12 @@ struct WireHTTP2Tests {
 
         func get() async throws -> EngineRun.Outcome { await run.perform(try options()) }
 
-        /// Runs transfers that start at once.
+        /// Runs transfers at the same time.
         func performTogether(_ count: Int) async throws -> [EngineRun.Outcome] {
             let options = try options(), run = run
-            return await withContinuation { continuation in
-                run.executor.submit {
-                    var outcomes: [EngineRun.Outcome] = []
-                    for _ in 0..<count {
-                        let outcome = EngineRun.Outcome(whenEnded: { outcome in
-                            outcomes.append(outcome)
-                            if outcomes.count == count { continuation.resume(returning: outcomes) }
-                        })
-                        run.start(options, outcome)
-                    }
-                }
+            return await withTaskGroup(of: EngineRun.Outcome.self) { group in
+                for _ in 0..<count { group.addTask { await run.perform(options) } }
+                return await group.reduce(into: []) { $0.append($1) }
             }
         }
 
