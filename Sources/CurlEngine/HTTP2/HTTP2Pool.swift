@@ -84,7 +84,9 @@ final class HTTP2Pool {
     var idleConnection: HTTP2Connection? { connections.first(where: \.isIdle) }
 
     private var mayConnect: Bool {
-        guard leading > 0 else { return connections.count < Self.maximumConnections }
+        guard leading > 0 else {
+            return connections.count < Self.maximumConnections && !connections.contains(where: \.isInDoubt)
+        }
         if hasFailed, connections.isEmpty { return true }
         return connections.count + leading < Self.maximumConnections
             && waitingCount >= leading * (Self.assumedStreams - 1)
