@@ -109,6 +109,7 @@ extension EasyHandle {
             && ccurl_set_sockets_connected(curl, true) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
     }
 
@@ -121,8 +122,13 @@ extension EasyHandle {
         let rules = transfer.options.trust.rules(for: peer)
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
-        if let tls = transfer.wire.tls, unsafe !ccurl_tls_allow_taking(context, tls.kind == .ofServer) {
-            return CURLE_SSL_CERTPROBLEM
+        if let tls = transfer.wire.tls {
+            // A proxy speaks HTTP/1.1.
+            let offer = peer == .server ? transfer.offeredProtocols : TransferOptions.onlyHTTP1
+            guard
+                unsafe ccurl_tls_allow_taking(context, tls.kind == .ofServer)
+                    && ccurl_tls_offer(context, offer, offer.utf8.count)
+            else { return CURLE_SSL_CERTPROBLEM }
         }
         guard rules.verifies else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)

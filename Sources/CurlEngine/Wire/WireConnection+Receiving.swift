@@ -39,13 +39,6 @@ extension WireConnection {
         sendRest(transfer)
     }
 
-    /// Sets the directions in which the kernel watches the socket.
-    func watch(for interest: SocketInterest, on engine: CurlEngine) {
-        guard self.interest != interest else { return }
-        self.interest = interest
-        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: interest)
-    }
-
     func updateInterest(_ transfer: Transfer) {
         guard !outgoing.waitsForRoom else { return watch(for: .write, on: transfer.engine) }
         var interest: SocketInterest = isHeld(transfer) || fileSending.isLast ? [] : .read

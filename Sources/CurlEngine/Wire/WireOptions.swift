@@ -5,9 +5,10 @@ private import Glibc
 extension TransferOptions {
     /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
-        guard configuration.speaksHTTP1, prefersHTTP1 else { return false }
+        guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
         guard needsHandshake else { return true }
-        return configuration.speaksHTTP1OverTLS && LibcurlFeatures.current.lendsSessions && route.lendsConnections
+        return (configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2)
+            && LibcurlFeatures.current.lendsSessions && route.lendsConnections
     }
 
     /// Whether HTTP/1.1 is spoken with the server. A libcurl that does not multiplex has one request on each HTTP/2 connection, which gains
@@ -26,11 +27,34 @@ extension TransferOptions {
     /// Whether the server is reached through a tunnel that an HTTP proxy makes.
     var hasTunnel: Bool { route.proxy?.scheme.isSOCKS == false && forwardProxy == nil }
 
-    /// The name of the pool of connections without libcurl: that of the ``queue``, with the route if it has one of several addresses, or
-    /// the name of the proxy's pool, which serves all origins.
+    /// Returns whether the engine itself speaks HTTP/2 for the transfer, if the server does.
+    func sharesStreams(_ configuration: EngineConfiguration) -> Bool {
+        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, !switchesProtocols,
+            route.proxy?.scheme != .https
+        else { return false }
+        switch version {
+        case .http2OverTLS, .http2Only: return url.isSecure
+        case .http2PriorKnowledge: return url.isSecure || forwardProxy == nil
+        case .http1, .http3WithFallback, .http3Only: return false
+        }
+    }
+
+    /// The offer of HTTP/1.1 alone (RFC 7301, section 3.1).
+    static let onlyHTTP1 = "\u{8}http/1.1"
+
+    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it has one of several addresses, or the name of
+    /// the proxy's pool, which serves all origins.
     var wirePool: String {
-        guard forwardProxy == nil else { return route.pool(of: trust.pool(route.limitName(of: ""))) }
-        return version.queue(of: pool, isSecure: url.isSecure)
+        route.pool(of: forwardProxy == nil ? queue : trust.pool(route.limitName(of: "")))
+    }
+}
+
+extension Transfer {
+    /// The protocols that are offered to the server in the TLS handshake.
+    var offeredProtocols: String {
+        let http1 = TransferOptions.onlyHTTP1
+        guard options.sharesStreams(engine.configuration), !wire.mustSpeakHTTP1 else { return http1 }
+        return options.version == .http2PriorKnowledge ? "\u{2}h2" : "\u{2}h2" + http1
     }
 }
 

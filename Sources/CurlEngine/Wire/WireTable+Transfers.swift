@@ -8,9 +8,12 @@ extension WireTable {
         if transfer.wire.start == 0 {
             transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds
         }
-        if let count = transfer.options.connectionCount {
-            guard unsafe counts[transfer.options.queue] < count else { return end(transfer, nil) }
-        } else if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
+        if let count = transfer.options.connectionCount, unsafe counts[transfer.options.queue] >= count {
+            return end(transfer, nil)
+        }
+        if engine.configuration.speaksHTTP2, share(transfer) { return }
+        let mayReuse = !transfer.options.switchesProtocols && transfer.options.connectionCount == nil
+        if !transfer.wire.needsConnection, mayReuse, transfer.wire.sharing != .leading,
             let connection = idleConnection(for: transfer)
         {
             transfer.connection.wire.isReused = true
@@ -196,9 +199,11 @@ extension WireTable {
         }
         race.end()
         setCounted(transfer, false)
-        let needsConnection = transfer.wire.needsConnection
+        let previous = transfer.wire
         transfer.wire = WireProgress()
-        transfer.connection.wire.needsConnection = needsConnection
+        transfer.connection.wire.needsConnection = previous.needsConnection
+        transfer.connection.wire.mustSpeakHTTP1 = previous.mustSpeakHTTP1
+        transfer.connection.wire.sharing = previous.sharing
         if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
             if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }
@@ -223,25 +228,26 @@ extension WireTable {
 
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest = []) {
-        let socket = link.socket
-        let connection = WireConnection(
-            link: link, generation: generation(of: socket), pool: pool(transfer.options.wirePool),
-            queue: transfer.options.queue, peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
-            observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
-        promote(connection)
-        // From now on, the connection itself is counted.
-        transfer.connection.wire.isCounted = false
-        connection.interest = interest
+        let (engine, socket) = (transfer.engine, link.socket)
         transfer.connection.hasBeenMade = true
+        if engine.configuration.speaksHTTP2, beginSharing(link, to: peer, for: transfer, interest: interest) {
+            return
+        }
+        let connection = WireConnection(
+            link, generation: generation(of: socket), peer: peer, in: pool(transfer.options.wirePool), for: transfer)
+        connection.interest = interest
+        promote(connection)
+        transfer.connection.wire.isCounted = false
         connection.send(transfer)
     }
 
-    /// Ends a transfer that sends nothing. Its connection becomes idle.
-    func keep(_ connection: WireConnection, madeInAdvanceBy transfer: Transfer) {
+    /// Ends a transfer that sends nothing. Its connection becomes idle, or serves streams.
+    func keep(_ connection: EngineConnection, madeInAdvanceBy transfer: Transfer) {
         transfer.delegate?.transferIsConnected()
         // The transfer is ended with the changes.
         guard !transfer.isCancelled, transfer.failure == nil else { return transfer.engine.update(transfer) }
-        end(transfer, nil, keeps: connection.link.isQuiet())
+        // Over HTTP/2, the server speaks at once.
+        end(transfer, nil, keeps: transfer.wire.http2 != nil || connection.link.isQuiet())
     }
 
     // MARK: Ends
@@ -278,6 +284,8 @@ extension WireTable {
         transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
         setCounted(transfer, false)
+        if transfer.wire.sharing != .none { stopSharing(transfer) }
+        if let connection = transfer.wire.http2 { return connection.leave(transfer) }
         guard let connection = transfer.wire.connection else { return nil }
         transfer.connection.wire.connection = nil
         guard keeps, !connection.isRetired else {
@@ -304,14 +312,20 @@ extension WireTable {
         return now.advanced(by: .seconds(max(seconds, 0)) - margin)
     }
 
-    /// Starts a transfer again, with a new connection, because an idle one was dead.
-    func restart(_ transfer: Transfer) {
+    /// Starts a transfer again, with a new connection if an idle one was dead.
+    func restart(_ transfer: Transfer, needsConnection: Bool = true, mustSpeakHTTP1: Bool = false) {
+        prepareToRestart(transfer, needsConnection: needsConnection)
+        transfer.connection.wire.mustSpeakHTTP1 = mustSpeakHTTP1
+        transfer.engine.enqueue([transfer])
+    }
+
+    /// Takes a transfer to its beginning, before it starts again.
+    func prepareToRestart(_ transfer: Transfer, needsConnection: Bool) {
         if transfer.reports.sending == .checked { transfer.reports.sending = .none }
         _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
         transfer.wire = WireProgress()
-        transfer.connection.wire.needsConnection = true
-        transfer.engine.enqueue([transfer])
+        transfer.connection.wire.needsConnection = needsConnection
     }
 
     /// Applies the changes of a transfer.
@@ -337,6 +351,8 @@ extension WireTable {
         } else if !transfer.decodeFurther() || transfer.failure != nil {
             end(transfer, nil)
         } else if let connection = transfer.wire.connection {
+            connection.goOn(transfer)
+        } else if let connection = transfer.wire.http2 {
             connection.goOn(transfer)
         }
     }

@@ -1,0 +1,47 @@
+/// The reason for which this side ends a connection on HTTP/2.
+enum HTTP2Fault: Error, Hashable, Sendable {
+    /// The server sends frames of a kind faster than any use of the connection explains.
+    case flood(HTTP2Overhead)
+    /// A header block has more CONTINUATION frames than ``HTTP2Limits/continuations``.
+    case continuations
+    /// The server sends more DATA on streams that this side has reset than their windows allow.
+    case dataOnClosedStreams
+    /// The server promises a response, although this side has forbidden that.
+    case promise
+    /// The server raises the last stream of an earlier GOAWAY (RFC 9113, section 6.8).
+    case risingGoAway
+    /// The server has not acknowledged this side's settings.
+    case settingsTimeout(Duration)
+    /// The server has answered nothing for that long, not even a PING.
+    case silence(Duration)
+    /// The server does not read this side's control frames, whose bytes wait.
+    case unreadOutput(Int)
+
+    /// The code of the GOAWAY that this side sends.
+    var code: HTTP2ErrorCode {
+        switch self {
+        case .flood, .continuations, .unreadOutput: .enhanceYourCalm
+        case .dataOnClosedStreams: .flowControlError
+        case .promise, .risingGoAway: .protocolError
+        case .settingsTimeout: .settingsTimeout
+        case .silence: .noError
+        }
+    }
+
+    /// The description of the fault, which follows "HTTP/2 failed: ".
+    var message: String {
+        switch self {
+        case .flood(let kind): "the server sends too many \(kind.frames)"
+        case .continuations: "a header block has more than \(HTTP2Limits.standard.continuations) CONTINUATION frames"
+        case .dataOnClosedStreams: "the server sends more DATA on closed streams than their windows allow"
+        case .promise: "the server promises a response, which the client has forbidden"
+        case .risingGoAway: "the server raises the last stream of its GOAWAY"
+        case .settingsTimeout(let time): "the server has not acknowledged the client's SETTINGS within \(time)"
+        case .silence(let time): "the server has answered nothing for \(time), not even a PING"
+        case .unreadOutput(let count): "the server does not read: \(count) bytes of control frames wait"
+        }
+    }
+
+    /// The failure of the requests that wait for a response on the connection.
+    var failure: EngineFailure { EngineFailure(kind: .http2, message: message) }
+}
