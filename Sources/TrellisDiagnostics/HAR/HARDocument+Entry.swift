@@ -25,8 +25,8 @@ extension HARDocument {
         public var cacheStatus: String?
         /// The URL of the proxy without its credentials; `nil` if there was none. In the file: `_proxy`.
         public var proxy: String?
-        /// What TLS has agreed on with the server, such as `TLS 1.3, TLS_AES_256_GCM_SHA384, h2`; `nil` without TLS, and if not known. In the
-        /// file: `_tls`.
+        /// What TLS has agreed on with the server, such as `TLS 1.3, TLS_AES_256_GCM_SHA384, h2`; `nil` without TLS, and if not known.
+        /// In the file: `_tls`.
         public var tls: String?
         /// The facts that only a replay needs; `nil` if there are none. In the file: `_trellis`.
         public var replay: Replay?
