@@ -73,6 +73,19 @@ struct WireTLSTests {
         try await world.server.waitUntilAllClosed()
     }
 
+    @Test func theEngineSpeaksOverTLSWhereHTTP1IsOfMoreUse() throws {
+        func isForWire(_ version: TransferOptions.Version, _ isOn: Bool = true) throws -> Bool {
+            var configuration = EngineConfiguration()
+            configuration.speaksHTTP1OverTLS = isOn
+            let url = try WireURL(parsing: "https://a.example/")
+            return TransferOptions(url: url, method: "GET", version: version).isForWire(configuration)
+        }
+        #expect(try isForWire(.http1) && !isForWire(.http1, false))
+        #expect(try isForWire(.http2OverTLS) == !LibcurlFeatures.current.canMultiplex)
+        let others: [TransferOptions.Version] = [.http2Only, .http2PriorKnowledge, .http3WithFallback, .http3Only]
+        #expect(try !others.contains { try isForWire($0) })
+    }
+
     @Test func nothingIsSentToAServerThatIsNotTrusted() async throws {
         let world = try World(answering: Self.good) { $0.authorities = .system }
         let failure = try await world.get().end?.failure
