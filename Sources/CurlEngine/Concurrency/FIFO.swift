@@ -20,6 +20,10 @@ public struct FIFO<Element> {
     @inlinable public mutating func append(_ element: Element) {
         // Most queues have more than one element, and would take memory for each of the first ones.
         if elements.capacity == 0 { elements.reserveCapacity(4) }
+        if first > 0, first == elements.count {
+            elements.removeAll(keepingCapacity: true)
+            first = 0
+        }
         elements.append(element)
     }
 
@@ -29,7 +33,9 @@ public struct FIFO<Element> {
         let element = elements[first].take()
         first += 1
         if first == elements.count {
-            elements.removeAll(keepingCapacity: first <= 64)
+            // The memory of a shorter queue stays for the next element, which may never come.
+            guard first > 64 else { return element }
+            elements = []
             first = 0
         } else if first > 64, 2 * first > elements.count {
             // At least as many elements were taken as are moved.
