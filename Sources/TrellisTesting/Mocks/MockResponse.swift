@@ -114,6 +114,10 @@ public struct MockResponse: Sendable {
     }
 
     private init(status: Int, headers: HTTPFields, _ content: Content, _ texts: KeyValuePairs<String, String>) {
+        guard !texts.isEmpty else {
+            self.init(ResponseHead(status: .init(code: status), headers: headers), content)
+            return
+        }
         var (headers, content) = (headers, content)
         for name in texts.compactMap({ HTTPField.Name($0.key) }) { headers[name] = nil }
         for (text, value) in texts {
@@ -163,19 +167,19 @@ public struct MockResponse: Sendable {
         to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
     ) -> Bool {
         guard case .bytes(let bytes) = content, !lacksConnection(for: request) else { return false }
-        let extras = box?.value
-        if let extras {
-            guard extras.connection == nil else { return false }
-            for head in extras.informational { events.transportDidReceiveInformational(head) }
+        // Not copied out of its box: most responses have none.
+        if let box {
+            guard box.value.connection == nil else { return false }
+            for head in box.value.informational { events.transportDidReceiveInformational(head) }
         }
         events.transportDidReceiveHead(head)
         let hasBody = request.allowsBody(of: head)
         if hasBody, !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
         willEnd()
         var end = TransportEnd()
-        if let extras {
-            if hasBody { end.trailers = extras.trailers }
-            end.report = extras.report
+        if let box {
+            if hasBody { end.trailers = box.value.trailers }
+            end.report = box.value.report
         }
         events.transportDidEnd(end)
         return true
