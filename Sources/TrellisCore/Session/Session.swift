@@ -406,9 +406,30 @@ extension Session {
         return SharedCall(id: shared.call.id) { try await shared.answer() }
     }
 
-    /// Creates the call of an operation that the session knows, with other steps than the session's.
-    func backgroundCall(for request: Request, _ steps: AttachedSteps) -> RequestActor {
-        makeRequest(request, .stream, start: clock.now(), isInFlight: true, steps: joined(steps, request))
+    /// Sends a request in the background, as an operation of the session's own, which ends with it.
+    ///
+    /// It has the limit in time of a response in memory: nobody waits for it who could cancel it.
+    ///
+    /// - Parameters:
+    ///   - receive: Receives the response. It does not run after a failure.
+    ///   - end: Is called when the operation has ended, in whatever way.
+    ///   - revoke: Forbids that anything of the response is stored, if the session ends before the operation.
+    package func validateInBackground(
+        _ request: Request, _ steps: Steps, receive: @escaping @Sendable (StepResponse, CallContext) async -> Void,
+        end: @escaping @Sendable () -> Void, revoke: @escaping @Sendable () -> Void
+    ) {
+        var request = request
+        var timeouts = request.timeouts ?? Timeouts()
+        timeouts.total = preparation.limits(of: request, delivery: .memory).total.map { .nanoseconds($0) }
+        request.timeouts = timeouts
+        request.attachment = nil
+        let call = makeRequest(
+            request, .stream, start: clock.now(), isInFlight: true, steps: joined(AttachedSteps(steps), request))
+        let work = { @Sendable in
+            if let answer = try? await call.run() { await receive(answer, CallContext(call.call)) }
+            end()
+        }
+        validations.begin(in: actor, work, revoke: revoke)
     }
 
     /// Creates the actor of a call that began without one. A session that drains lets it continue.

@@ -72,30 +72,3 @@ final class BackgroundValidations: Sendable {
         for validation in running.withLock({ Array($0.values) }) { validation.revoke() }
     }
 }
-
-extension Session {
-    /// Sends a request in the background, as an operation of the session's own, which ends with it.
-    ///
-    /// It has the limit in time of a response in memory: nobody waits for it who could cancel it.
-    ///
-    /// - Parameters:
-    ///   - receive: Receives the response. It does not run after a failure.
-    ///   - end: Is called when the operation has ended, in whatever way.
-    ///   - revoke: Forbids that anything of the response is stored, if the session ends before the operation.
-    package func validateInBackground(
-        _ request: Request, _ steps: Steps, receive: @escaping @Sendable (StepResponse, CallContext) async -> Void,
-        end: @escaping @Sendable () -> Void, revoke: @escaping @Sendable () -> Void
-    ) {
-        var request = request
-        var timeouts = request.timeouts ?? Timeouts()
-        timeouts.total = preparation.limits(of: request, delivery: .memory).total.map { .nanoseconds($0) }
-        request.timeouts = timeouts
-        request.attachment = nil
-        let call = backgroundCall(for: request, AttachedSteps(steps))
-        let work = { @Sendable in
-            if let answer = try? await call.run() { await receive(answer, CallContext(call.call)) }
-            end()
-        }
-        validations.begin(in: actor, work, revoke: revoke)
-    }
-}
