@@ -1,5 +1,5 @@
 package import CurlEngine
-private import FoundationEssentials
+import FoundationEssentials
 
 /// The entry point of the framework, which sends requests, and shares connections, limits and defaults between them.
 ///
@@ -263,6 +263,16 @@ extension Session {
             let answer = try await pipeline.performHere()
             return Answer(answer, answer.data ?? Data(), observer: pipeline.call.observer)
         case .actor(let call): return try await call.runCollecting(conditions)
+        }
+    }
+
+    /// Sends a request and returns the complete body of its response, and the response, without what else a reader needs.
+    func dataAndResponse(_ make: @autoclosure () throws -> Request) async throws -> (Data, Response) {
+        switch try send(make, .memory) {
+        case .here(let pipeline):
+            let answer = try await pipeline.performHere()
+            return (answer.data ?? Data(), answer.response)
+        case .actor(let call): return try await call.runCollecting(nil).pair
         }
     }
 

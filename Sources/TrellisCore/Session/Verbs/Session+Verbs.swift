@@ -28,10 +28,10 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(
+        try await dataAndResponse(
             request.asRequest().adjusted(
                 query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
-        ).pair
+        )
     }
 
     /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
@@ -81,10 +81,10 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(
+        try await dataAndResponse(
             RequestWithBody(body: body, request: request).asRequest().adjusted(
                 query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
-        ).pair
+        )
     }
 
     /// Sends a request with bytes in memory as its body, and collects the response in memory.
@@ -535,10 +535,10 @@ extension Session {
         headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(
+        try await dataAndResponse(
             request.asRequest().adjusted(
                 query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
-        ).pair
+        )
     }
 
     /// Sends a request and decodes its response.
