@@ -77,7 +77,8 @@ public struct CacheEntry: Sendable {
     /// The head of the response, with the facts about its request that decide whether it can be reused.
     public var head: CachedHead { storage.head }
     /// The body as it was received, in its content coding. Of a partial response (206), the part.
-    public let body: any CachedBody
+    public var body: any CachedBody { storage.body }
+    // A single reference, because an entry is passed on often.
     private let storage: Storage
 
     /// Creates an entry.
@@ -87,16 +88,14 @@ public struct CacheEntry: Sendable {
 
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(id: String, head: CachedHead, body: any CachedBody, size: Int) {
-        self.body = body
-        storage = Storage(name: id, number: 0, head: head, memoryBody: nil, size: size)
+        storage = Storage(name: id, number: 0, head: head, body: body, memoryBody: nil, size: size)
     }
 
     /// Creates an entry whose name is a number, which becomes a text when it is needed: few entries are updated or removed by their name.
     ///
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(number: UInt64, head: CachedHead, body: MemoryBody, size: Int) {
-        self.body = body
-        storage = Storage(name: nil, number: number, head: head, memoryBody: body, size: size)
+        storage = Storage(name: nil, number: number, head: head, body: body, memoryBody: body, size: size)
     }
 
     /// The body if it is in memory; `nil` if it is elsewhere.
@@ -108,14 +107,17 @@ public struct CacheEntry: Sendable {
         let name: String?
         let number: UInt64
         let head: CachedHead
+        let body: any CachedBody
         /// The body, if it is known to be in memory: to find that out takes longer than most of what a hit does.
         let memoryBody: MemoryBody?
         let size: Int
         let facts = LazyReference<CacheFacts>()
 
-        init(name: String?, number: UInt64, head: CachedHead, memoryBody: MemoryBody?, size: Int) {
+        init(
+            name: String?, number: UInt64, head: CachedHead, body: any CachedBody, memoryBody: MemoryBody?, size: Int
+        ) {
             (self.name, self.number, self.head) = (name, number, head)
-            (self.memoryBody, self.size) = (memoryBody, size)
+            (self.body, self.memoryBody, self.size) = (body, memoryBody, size)
         }
     }
 
@@ -126,10 +128,10 @@ public struct CacheEntry: Sendable {
     var variant: String { storage.head.variant }
 
     /// Returns what follows from the head under the rules of a cache.
-    func facts(_ policy: CachePolicy) -> CacheFacts {
-        if let known = storage.head.facts, known.policy == policy { return known }
-        if let known = storage.facts.load(), known.policy == policy { return known }
-        let facts = CacheFacts(storage.head, policy)
+    func facts(_ rules: Boxed<CachePolicy>) -> CacheFacts {
+        if let known = storage.head.facts, known.follow(from: rules) { return known }
+        if let known = storage.facts.load(), known.follow(from: rules) { return known }
+        let facts = CacheFacts(storage.head, rules)
         _ = storage.facts.storeIfNil(facts)
         return facts
     }

@@ -27,14 +27,14 @@ extension HTTPCache: StagedCache {
         return (handler as? ResponseCacher)?.storesAll == nil
     }
 
-    package func answer(
+    package func reply(
         to request: Request, asked: Request, in exchange: any AnyObject & Sendable
-    ) async throws -> StepResponse {
+    ) throws -> CacheReply {
         // Nothing else asks the cache.
         guard let pipeline = exchange as? Pipeline else { throw CancellationError() }
-        let turn = try CacheTurn(pipeline, self, request, asked: asked)
-        if let answer = try turn.immediateAnswer() { return answer }
-        return try await turn.answer()
+        let turn = try CacheTurn(request, asked: asked, in: self, of: pipeline)
+        if let answer = try turn.immediateAnswer() { return .answer(answer) }
+        return .pending { try await turn.answer() }
     }
 }
 

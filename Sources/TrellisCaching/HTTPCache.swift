@@ -25,6 +25,8 @@ public final class HTTPCache: Sendable {
     public let storage: any CacheStorage
     /// The policy, which says what is stored and reused. The default is the policy for one user.
     public let policy: CachePolicy
+    /// The policy, by whose identity facts that follow from it are found without a comparison.
+    let rules: Boxed<CachePolicy>
     /// The storage, if it is one in memory, which does not wait.
     let memory: MemoryCacheStorage?
     /// The exchanges that are under way, and the requests that wait for their responses.
@@ -59,6 +61,7 @@ public final class HTTPCache: Sendable {
         self.storage = storage
         memory = storage as? MemoryCacheStorage
         self.policy = policy
+        rules = Boxed(policy)
         decidingLengths = ReceivedFields.decidingLengths(policy)
         date = now
     }

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 import TrellisCore
@@ -55,8 +56,8 @@ public struct CachedHead: Sendable {
     }
 
     /// Finds out what follows from the head under the rules of a cache.
-    mutating func judge(_ policy: CachePolicy) -> CacheFacts {
-        let facts = CacheFacts(stored, selection: selection, policy)
+    mutating func judge(_ rules: Boxed<CachePolicy>) -> CacheFacts {
+        let facts = CacheFacts(stored, selection: selection, rules)
         self.facts = facts
         return facts
     }

@@ -35,7 +35,8 @@ struct UseOrder<Key: HashedKey, Element: Sendable>: Sendable {
     mutating func use(_ key: Key) -> [Element] {
         guard let place = place(of: key) else { return [] }
         moveToEnd(place)
-        return nodes[place].list
+        guard let first = nodes[place].first else { return [] }
+        return nodes[place].others.isEmpty ? [first] : [first] + nodes[place].others
     }
 
     /// Makes the list of a key that has none. Returns `false`, and changes nothing, if there is one.

@@ -63,9 +63,9 @@ enum CacheDecision: Hashable, Sendable {
     }
 
     /// Returns the decision about a request.
-    static func decision(
-        for request: Request, _ candidates: [Candidate], at now: CacheTime
-    ) -> CacheDecision {
+    static func decision<Candidates: RandomAccessCollection<Candidate>>(
+        for request: Request, _ candidates: Candidates, at now: CacheTime
+    ) -> CacheDecision where Candidates.Index == Int {
         let decision = possibleDecision(for: request, candidates, at: now)
         switch decision {
         case .forward where request.mustNotBeSent: return .unsatisfiable
@@ -74,9 +74,9 @@ enum CacheDecision: Hashable, Sendable {
     }
 
     /// Returns the decision about a request that may be sent.
-    private static func possibleDecision(
-        for request: Request, _ candidates: [Candidate], at now: CacheTime
-    ) -> CacheDecision {
+    private static func possibleDecision<Candidates: RandomAccessCollection<Candidate>>(
+        for request: Request, _ candidates: Candidates, at now: CacheTime
+    ) -> CacheDecision where Candidates.Index == Int {
         switch request.mode {
         case .noStore, .reload: return .forward(.bypass, validating: nil)
         case .default, .noCache, .forceCache, .onlyIfCached: break
@@ -116,7 +116,9 @@ enum CacheDecision: Hashable, Sendable {
 
     /// Returns the index of the latest of the responses that the origin has selected for such a request (RFC 9111, section 4); `nil` if
     /// there is none.
-    private static func latest(of candidates: [Candidate], for request: HTTPFields) -> Int? {
+    private static func latest<Candidates: RandomAccessCollection<Candidate>>(
+        of candidates: Candidates, for request: HTTPFields
+    ) -> Int? where Candidates.Index == Int {
         var latest: Int?
         for index in candidates.indices where candidates[index].facts.selection?.matches(request) ?? false {
             guard let known = latest else {

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 import TrellisCore
 
@@ -5,7 +6,8 @@ import TrellisCore
 final class CacheFacts: Sendable {
     let head: StoredHead
     let status: HTTPResponse.Status
-    let policy: CachePolicy
+    /// The rules of the cache.
+    let rules: Boxed<CachePolicy>
     /// The lifetime, with the directives that count.
     let freshness: CacheFreshness
     /// The instant at which the origin made the response.
@@ -21,16 +23,16 @@ final class CacheFacts: Sendable {
     /// The age at the reception, in milliseconds.
     private let initialAge: Int64
 
-    convenience init(_ head: CachedHead, _ policy: CachePolicy) {
-        self.init(head.stored, selection: head.selection, policy)
+    convenience init(_ head: CachedHead, _ rules: Boxed<CachePolicy>) {
+        self.init(head.stored, selection: head.selection, rules)
     }
 
     /// - Parameter selection: The selection by the request's fields; `nil` if the response answers no other request.
-    init(_ stored: StoredHead, selection: VarySelection?, _ policy: CachePolicy) {
+    init(_ stored: StoredHead, selection: VarySelection?, _ rules: Boxed<CachePolicy>) {
         let values = stored.values
         let date = stored.date(values)
-        (self.head, self.policy, self.date) = (stored, policy, date)
-        freshness = CacheFreshness(of: stored, values, date: date, under: policy)
+        (self.head, self.rules, self.date) = (stored, rules, date)
+        freshness = CacheFreshness(of: stored, values, date: date, under: rules.value)
         status = .registered(stored.status)
         hasValidator = stored.hasValidator(values)
         self.selection = selection
@@ -38,6 +40,11 @@ final class CacheFacts: Sendable {
         isCoded = values.hasCodings && !CodedBody.codings(stored.deciding).isEmpty
         initialAge = stored.initialAge(date: date, values)
     }
+
+    var policy: CachePolicy { rules.value }
+
+    /// Returns whether the facts follow from some rules.
+    func follow(from rules: Boxed<CachePolicy>) -> Bool { self.rules === rules || self.rules.value == rules.value }
 
     /// Returns the age in milliseconds (RFC 9111, section 4.2.3); `nil` if the clock is behind the reception by more than a few seconds, so
     /// that the age is not known.

@@ -17,6 +17,9 @@ struct CacheRequestFields: Sendable {
         /// A secret field that is not a `Cookie`.
         static let secret = Presence(rawValue: 32)
         static let cookie = Presence(rawValue: 64)
+        static let host = Presence(rawValue: 128)
+        /// The fields that separate the responses to a request from the responses to others.
+        static let secrets: Presence = [.secret, .cookie]
 
         /// The fields that make a request conditional (RFC 9110, section 13.1).
         static let conditions: Presence = [.ifRange, .ifChanged, .ifUnchanged]
@@ -39,6 +42,7 @@ struct CacheRequestFields: Sendable {
             case "accept", "accept-encoding", "accept-language", "content-type", "user-agent": break
             case "authorization": presence.formUnion([.authorization, .secret])
             case "cookie": presence.insert(.cookie)
+            case "host": presence.insert(.host)
             case "range": presence.insert(.range)
             case "if-range": presence.insert(.ifRange)
             case "if-none-match", "if-modified-since": presence.insert(.ifChanged)

@@ -21,7 +21,7 @@ struct CacheLead: Sendable {
             head, requestTime: start, responseTime: start, decidingLengths: cache.decidingLengths)
         if lookup.refusal(of: received) == nil {
             var stored = CachedHead(received, request: lookup.fields.headers)
-            if case .storable = lookup.storability(of: stored.judge(cache.policy), method: lookup.request.method) {
+            if case .storable = lookup.storability(of: stored.judge(cache.rules), method: lookup.request.method) {
                 return
             }
         }

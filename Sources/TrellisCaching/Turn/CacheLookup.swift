@@ -14,7 +14,7 @@ final class CacheLookup: Sendable {
     /// The name of the stored responses to the URL; `nil` if the request's credentials cannot be told from others.
     let key: CacheKey?
     /// The rules of the cache.
-    let policy: CachePolicy
+    private let rules: Boxed<CachePolicy>
     /// The secrets of the request, which separate the responses to it in the cache of one user, each as a text.
     private let secrets: [String]
     private let preparation: RequestPreparation
@@ -25,20 +25,19 @@ final class CacheLookup: Sendable {
     ///   - asked: The request without them.
     ///   - hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
     init(
-        _ request: Request, asked: Request, _ cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
+        _ request: Request, asked: Request, in cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
     ) throws(TrellisError) {
         let url = try preparation.url(of: request)
         let fields = try preparation.cacheFields(of: request, url, hasLeft: hasLeft)
-        let policy = cache.policy
-        let secrets = policy.isShared ? [] : Self.secrets(of: fields, request, asked: asked)
-        let partition = Self.partition(of: request, url, fields, secrets, preparation.routes)
+        let secrets = cache.policy.isShared ? [] : Self.secrets(of: fields, request, asked: asked)
+        let partition = Self.partition(of: request, to: url, with: fields, secrets: secrets, over: preparation.routes)
         key = partition.map { CacheKey(url: url.canonicalText, partition: $0) }
         self.secrets = secrets
         decodes = request.decodesContent ?? preparation.configuration.decodesContent
         self.request = request
         self.url = url
         self.fields = fields
-        self.policy = policy
+        rules = cache.rules
         self.preparation = preparation
         self.hasLeft = hasLeft
     }
@@ -46,6 +45,7 @@ final class CacheLookup: Sendable {
     /// Returns the secret fields of a request, each as a text with its name. The cookies of a jar are not among them: they
     /// change with each login and visit, and a jar, as a browser's, is that of one user.
     private static func secrets(of fields: CacheRequestFields, _ request: Request, asked: Request) -> [String] {
+        guard !fields.presence.isDisjoint(with: .secrets) else { return [] }
         var secrets: [HTTPField] = []
         if fields.presence.contains(.secret) {
             secrets = fields.headers.filter { $0.name != .cookie && SecretFields.isSecret($0) }
@@ -62,10 +62,11 @@ final class CacheLookup: Sendable {
     /// Returns the partition of a request: empty, or a digest of secrets, of its destination and of a host of its own; `nil` if there is
     /// no digest.
     private static func partition(
-        of request: Request, _ url: WireURL, _ fields: CacheRequestFields, _ secrets: [String], _ routes: RouteTable
+        of request: Request, to url: WireURL, with fields: CacheRequestFields, secrets: [String],
+        over routes: RouteTable
     ) -> String? {
         let destination = routes.destination(of: request, url)
-        let host = ownHost(in: fields.headers, url)
+        let host = fields.presence.contains(.host) ? ownHost(in: fields.headers, url) : nil
         guard !secrets.isEmpty || destination != nil || host != nil else { return "" }
         var parts = secrets + ["", destination ?? ""]
         if let host { parts.append(host) }
@@ -129,8 +130,12 @@ final class CacheLookup: Sendable {
             selections.append([secrets[index]])
             selections.append(Array(secrets[..<index] + secrets[(index + 1)...]))
         }
-        return Set(selections.compactMap { Self.partition(of: request, url, fields, $0, routes) } + [key.partition])
+        return Set(
+            selections.compactMap { Self.partition(of: request, to: url, with: fields, secrets: $0, over: routes) }
+                + [key.partition])
     }
+
+    var policy: CachePolicy { rules.value }
 
     // MARK: The decision
 
@@ -175,7 +180,7 @@ final class CacheLookup: Sendable {
         {
             return .forward(.uriMiss, validating: nil)
         }
-        let decision = CacheDecision.decision(for: asked, entries.map(candidate), at: now)
+        let decision = CacheDecision.decision(for: asked, entries.lazy.map { self.candidate($0) }, at: now)
         switch decision {
         // The bytes of a part are no beginning of a body that could be decoded.
         case .use(let use) where use.range != nil && isDecoded(entries[use.index]):
@@ -192,25 +197,25 @@ final class CacheLookup: Sendable {
         entries.isEmpty || entries.allSatisfy(isUsable) ? entries : entries.filter(isUsable)
     }
 
-    private func isUsable(_ entry: CacheEntry) -> Bool { entry.facts(policy).isUsable(length: entry.body.length) }
+    private func isUsable(_ entry: CacheEntry) -> Bool { entry.facts(rules).isUsable(length: entry.body.length) }
 
     /// Returns the stored responses that the origin has selected for such a request.
     func matching(_ entries: [CacheEntry]) -> [CacheEntry] {
-        entries.filter { $0.facts(policy).selection?.matches(fields.headers) ?? false }
+        entries.filter { $0.facts(rules).selection?.matches(fields.headers) ?? false }
     }
 
     /// Returns the stored response that the origin has made last; `nil` if there is none.
     func latest(of entries: [CacheEntry]) -> CacheEntry? {
-        entries.max { $0.facts(policy).date < $1.facts(policy).date }
+        entries.max { $0.facts(rules).date < $1.facts(rules).date }
     }
 
     private func candidate(_ entry: CacheEntry) -> CacheDecision.Candidate {
-        let facts = entry.facts(policy)
+        let facts = entry.facts(rules)
         return CacheDecision.Candidate(
             facts: facts, length: facts.part?.total ?? entry.body.length, part: facts.part?.range)
     }
 
-    func isDecoded(_ entry: CacheEntry) -> Bool { decodes && entry.facts(policy).isCoded }
+    func isDecoded(_ entry: CacheEntry) -> Bool { decodes && entry.facts(rules).isCoded }
 
     /// Returns the use of a stored response whose age does not matter; `nil` if it has not all the bytes that the request asks for.
     func use(_ entry: CacheEntry, _ usability: CacheUsability) -> CacheDecision.Use? {
@@ -236,7 +241,7 @@ final class CacheLookup: Sendable {
 
     /// Returns the head of the response, and the range of the stored bytes that are its body.
     func head(_ entry: CacheEntry, _ use: CacheDecision.Use) -> (ResponseHead, Range<Int64>) {
-        let facts = entry.facts(policy)
+        let facts = entry.facts(rules)
         let length = entry.body.length
         let bytes = request.method == .head || use.isNotModified ? 0..<0 : 0..<length
         if use.isNotModified {

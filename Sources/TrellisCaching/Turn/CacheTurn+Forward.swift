@@ -17,8 +17,8 @@ extension CacheTurn {
     ///   - index: The index of the stored response that is validated; `nil` for none.
     ///   - leader: The ticket of the exchange if others wait for the response; `nil` if none may.
     func forwarded(
-        _ reason: CacheStatus.ForwardReason, _ key: CacheKey, validating index: Int?, _ entries: [CacheEntry],
-        _ leader: CacheTicket? = nil
+        _ reason: CacheStatus.ForwardReason, for key: CacheKey, validating index: Int?, among entries: [CacheEntry],
+        leader: CacheTicket? = nil
     ) async throws -> StepResponse {
         let conditions = index.map { self.conditions(for: entries[$0].head.stored) } ?? HTTPFields()
         let ticket = leader ?? cache.exchanges.begin(key)
@@ -29,7 +29,8 @@ extension CacheTurn {
         } catch {
             guard (error as? TrellisError)?.isTransient == true,
                 let stale = try await staleResponse(
-                    among: entries, reason, nil, (error as? TrellisError)?.metrics ?? Metrics())
+                    among: entries, reason: reason, failure: nil,
+                    exchange: (error as? TrellisError)?.metrics ?? Metrics())
             else { throw error }
             // The requests that wait do not follow one after the other into the same failure.
             ticket.settle(.notStored)
@@ -37,16 +38,20 @@ extension CacheTurn {
         }
         let received = head(of: answer, start)
         if [500, 502, 503, 504].contains(received.status),
-            let stale = try await staleResponse(among: entries, reason, received.status, answer.response.metrics)
+            let stale = try await staleResponse(
+                among: entries, reason: reason, failure: received.status, exchange: answer.response.metrics)
         {
             ticket.settle(.notStored)
             await answer.discard(pipeline.context)
             return stale
         }
         guard received.status == 304, !conditions.isEmpty else {
-            return try await kept(answer, received, reason, ticket)
+            return try await kept(answer, received, reason: reason, ticket: ticket)
         }
-        if let validated = try await validated(received, answer.response.metrics, entries, index, reason, ticket) {
+        if let validated = try await validated(
+            by: received, exchange: answer.response.metrics, among: entries, index: index, reason: reason,
+            ticket: ticket)
+        {
             await answer.discard(pipeline.context)
             ticket.settle(.stored)
             return validated
@@ -55,7 +60,7 @@ extension CacheTurn {
         await answer.discard(pipeline.context)
         let second = cache.now
         let whole = try await send(with: HTTPFields())
-        return try await kept(whole, head(of: whole, second), reason, ticket)
+        return try await kept(whole, head(of: whole, second), reason: reason, ticket: ticket)
     }
 
     /// Returns the head of a response that was just received.
@@ -97,27 +102,29 @@ extension CacheTurn {
     ///   - exchange: The metrics of the exchange that has brought the 304.
     ///   - index: The index of the stored response whose validators were sent.
     private func validated(
-        _ received: StoredHead, _ exchange: Metrics, _ entries: [CacheEntry], _ index: Int?,
-        _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket
+        by received: StoredHead, exchange: Metrics, among entries: [CacheEntry], index: Int?,
+        reason: CacheStatus.ForwardReason, ticket: CacheTicket
     ) async throws -> StepResponse? {
         let (matching, key) = (lookup.matching(entries), ticket.key)
         let asked = index.flatMap { index in matching.firstIndex { $0.id == entries[index].id } }
         let confirmed = CacheUpdate.indices(of: received.headers, in: matching.map(\.head.stored), asked: asked)
         guard let last = confirmed.last else { return nil }
         let chosen = confirmed.first { $0 == asked } ?? last
-        for index in confirmed where index != chosen { _ = await update(matching[index], key, with: received, ticket) }
+        for index in confirmed where index != chosen {
+            _ = await update(matching[index], for: key, with: received, ticket)
+        }
         let old = matching[chosen]
-        let (head, isStored) = await update(old, key, with: received, ticket)
+        let (head, isStored) = await update(old, for: key, with: received, ticket)
         let entry = CacheEntry(id: old.id, head: head, body: old.body)
         let usability = CacheUsability(
-            of: entry.facts(cache.policy), for: CacheDirectives(), mode: .forceCache, at: cache.now)
+            of: entry.facts(cache.rules), for: CacheDirectives(), mode: .forceCache, at: cache.now)
         guard let use = lookup.use(entry, usability) else { return nil }
         var status = CacheStatus(reason)
         status.forwardCode = 304
         status.secondsToLive = usability.timeToLive
         status.isStored = isStored
         do {
-            return try await response(entry, use, status, after: received, exchange)
+            return try await response(entry, use, status: status, after: received, exchange: exchange)
         } catch is Unreadable {
             // A read that was cancelled says nothing about the bytes.
             try Task.checkCancellation()
@@ -129,7 +136,7 @@ extension CacheTurn {
     /// Updates a stored head with that of a 304 or of the response to a `HEAD`, and removes the response if it may no longer be stored.
     /// Returns the updated head, and whether the response is still stored.
     func update(
-        _ entry: CacheEntry, _ key: CacheKey, with received: StoredHead, _ ticket: CacheTicket
+        _ entry: CacheEntry, for key: CacheKey, with received: StoredHead, _ ticket: CacheTicket
     ) async -> (CachedHead, isStored: Bool) {
         let updated = CacheUpdate.updated(entry.head.stored, with: received, cache.policy)
         var head = CachedHead(updated, request: headers)
@@ -137,7 +144,7 @@ extension CacheTurn {
             head = CachedHead(changed.stored, request: headers)
         }
         guard ticket.isValid else { return (head, false) }
-        switch lookup.storability(of: head.judge(cache.policy), method: .get) {
+        switch lookup.storability(of: head.judge(cache.rules), method: .get) {
         case .storable: break
         // The stored response is also that to other requests, which this one does not decide about.
         case .refused(.requestNoStore), .refused(.authorization): return (head, false)
@@ -165,12 +172,12 @@ extension CacheTurn {
     ///   - failure: The status of the response that is the failure; `nil` if there was none.
     ///   - exchange: The metrics of the exchange that has failed.
     private func staleResponse(
-        among entries: [CacheEntry], _ reason: CacheStatus.ForwardReason, _ failure: Int?, _ exchange: Metrics
+        among entries: [CacheEntry], reason: CacheStatus.ForwardReason, failure: Int?, exchange: Metrics
     ) async throws -> StepResponse? {
         if Task.isCancelled || lookup.fields.presence.contains(.ifUnchanged) { return nil }
         guard let entry = lookup.latest(of: lookup.matching(entries)),
             let usability = CacheUsability(
-                ifError: entry.facts(cache.policy), for: lookup.fields.directives, mode: request.cacheMode,
+                ifError: entry.facts(cache.rules), for: lookup.fields.directives, mode: request.cacheMode,
                 isUnreachable: failure == nil, at: cache.now),
             let use = lookup.use(entry, usability)
         else { return nil }
@@ -180,7 +187,7 @@ extension CacheTurn {
         status.detail = usability.isAllowedByDirective ? "stale-if-error" : "unreachable"
         status.isStaleIfError = true
         do {
-            return try await response(entry, use, status, after: nil, exchange)
+            return try await response(entry, use, status: status, exchange: exchange)
         } catch is Unreadable { return nil }
     }
 }

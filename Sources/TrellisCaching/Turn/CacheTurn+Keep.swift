@@ -7,7 +7,7 @@ import TrellisCore
 extension CacheTurn {
     /// Returns the response of the server, and stores it if that is allowed.
     func kept(
-        _ answer: StepResponse, _ received: StoredHead, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket
+        _ answer: StepResponse, _ received: StoredHead, reason: CacheStatus.ForwardReason, ticket: CacheTicket
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
         if mayInvalidate { await invalidate(after: received, ticket) }
@@ -17,7 +17,7 @@ extension CacheTurn {
             ticket.settle(.notStored)
             await removeReplaced(by: received, ticket)
         }
-        return try await delivered(answer, recording, named(status))
+        return try await delivered(answer, storedBy: recording, status: named(status))
     }
 
     // MARK: Invalidation
@@ -42,7 +42,7 @@ extension CacheTurn {
         for entry in await matchingEntries(ticket.key) {
             let stored = entry.head.stored
             if CacheUpdate.isConfirmed(stored, by: received), CacheUpdate.mayReselect(stored, with: received) {
-                _ = await update(entry, ticket.key, with: received, ticket)
+                _ = await update(entry, for: ticket.key, with: received, ticket)
             } else if lookup.isForOthers(received) {
                 cache.exchanges.invalidate(ticket.key)
                 note(await cache.removeInvalid(entry, for: ticket.key))
@@ -56,7 +56,7 @@ extension CacheTurn {
         let entries = await matchingEntries(ticket.key)
         for index in CacheUpdate.indices(of: received.headers, in: entries.map(\.head.stored))
         where CacheUpdate.mayReselect(entries[index].head.stored, with: received) {
-            _ = await update(entries[index], ticket.key, with: received, ticket)
+            _ = await update(entries[index], for: ticket.key, with: received, ticket)
         }
     }
 
@@ -88,7 +88,7 @@ extension CacheTurn {
             }
             head = CachedHead(changed.stored, request: headers)
         }
-        let facts = head.judge(cache.policy)
+        let facts = head.judge(cache.rules)
         if case .refused(let reason) = lookup.storability(of: facts, method: request.method) {
             status.detail = reason.token
             return nil
@@ -135,7 +135,7 @@ extension CacheTurn {
 
     /// Returns the response with the body for the caller, which is stored as it is read.
     private func delivered(
-        _ answer: StepResponse, _ recording: CacheRecording?, _ status: CacheStatus
+        _ answer: StepResponse, storedBy recording: CacheRecording?, status: CacheStatus
     ) async throws -> StepResponse {
         switch answer.content {
         case .data(let body):
@@ -143,7 +143,7 @@ extension CacheTurn {
             if answer.response.isBodyCut { return answer.replacing(answer.response.with(status), .data(body)) }
             let isUnwanted = body.isEmpty || isFollowed(answer.response.head)
             let coded = decodes && !isUnwanted ? try CodedBody(answer.response.headers) : nil
-            guard let decoded = try decoded(body, coded, answer.response.head) else {
+            guard let decoded = try decoded(body, coded, head: answer.response.head) else {
                 recording?.discard()
                 recording?.release(.notStored)
                 var status = status
@@ -168,7 +168,7 @@ extension CacheTurn {
     }
 
     /// Returns the decoded body; `nil` if it exceeds the limit, and the call may continue after the response.
-    private func decoded(_ body: Data, _ coded: CodedBody?, _ head: ResponseHead) throws(TrellisError) -> Data? {
+    private func decoded(_ body: Data, _ coded: CodedBody?, head: ResponseHead) throws(TrellisError) -> Data? {
         guard let coded else { return body }
         do throws(TrellisError) {
             return try coded.decoded(body, limit: bodyLimit.bytes)

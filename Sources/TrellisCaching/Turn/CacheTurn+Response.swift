@@ -19,8 +19,8 @@ extension CacheTurn {
     ///   - exchange: The metrics of the exchange with the origin; empty if the request was not sent.
     /// - Throws: ``Unreadable`` if the body cannot be read.
     func response(
-        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus, after received: StoredHead? = nil,
-        _ exchange: Metrics = Metrics()
+        _ entry: CacheEntry, _ use: CacheDecision.Use, status: CacheStatus, after received: StoredHead? = nil,
+        exchange: Metrics = Metrics()
     ) async throws -> StepResponse {
         let (stored, bytes) = lookup.head(entry, use)
         let head = received.map { withOwnCookies(stored, of: $0) } ?? stored
@@ -45,7 +45,8 @@ extension CacheTurn {
         let limit = bodyLimit
         do {
             return StepResponse(
-                response: response, content: .data(try await body(entry, bytes, coded, limit)), to: lookup)
+                response: response, content: .data(try await body(of: entry, in: bytes, coded: coded, limit: limit)),
+                to: lookup)
         } catch let error as TrellisError where error.kind == .bodyTooLarge && mayContinue(after: head) {
             let cut = response.with(.tooLarge(limit: limit.bytes))
             return StepResponse(response: cut, content: .data(Data()), to: lookup)
@@ -63,7 +64,7 @@ extension CacheTurn {
     }
 
     private func body(
-        _ entry: CacheEntry, _ bytes: Range<Int64>, _ coded: CodedBody?, _ limit: ByteLimit
+        of entry: CacheEntry, in bytes: Range<Int64>, coded: CodedBody?, limit: ByteLimit
     ) async throws -> Data {
         guard !bytes.isEmpty else { return Data() }
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }

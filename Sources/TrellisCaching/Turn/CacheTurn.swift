@@ -27,35 +27,33 @@ struct CacheTurn {
         let underlying: any Error
     }
 
-    init(_ pipeline: Pipeline, _ cache: HTTPCache, _ request: Request, asked: Request) throws {
+    init(_ request: Request, asked: Request, in cache: HTTPCache, of pipeline: Pipeline) throws {
         (self.pipeline, self.cache, self.asked) = (pipeline, cache, asked)
         lookup = try CacheLookup(
-            request, asked: asked, cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
+            request, asked: asked, in: cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
     }
 
     /// Returns the response to the request if the storage has it in memory.
     @inline(never)
     func immediateAnswer() throws -> StepResponse? {
-        guard let memory = cache.memory, let answer = answer(from: memory) else {
-            try pipeline.enter()
-            return nil
-        }
-        try pipeline.checkEnd()
-        return recorded(answer)
+        if let memory = cache.memory, let answer = try answer(from: memory) { return answer }
+        try pipeline.enter()
+        return nil
     }
 
     /// Returns the response to the request from the storage or from the server.
     @inline(never)
-    func answer() async throws -> StepResponse { recorded(try await run()) }
-
-    private func recorded(_ answer: StepResponse) -> StepResponse {
+    func answer() async throws -> StepResponse {
+        let answer = try await run()
         if answer.sent === lookup { pipeline.last.note(lookup) }
-        if let status = answer.response.cacheStatus {
-            cache.record(status)
-            pipeline.tell { .cacheUsed(status) }
-            pipeline.call.exchangeObserver?.didUseCache(status, for: request, context: pipeline.context)
-        }
+        if let status = answer.response.cacheStatus { record(status) }
         return answer
+    }
+
+    private func record(_ status: CacheStatus) {
+        cache.record(status)
+        pipeline.tell { .cacheUsed(status) }
+        pipeline.call.exchangeObserver?.didUseCache(status, for: request, context: pipeline.context)
     }
 
     /// Returns the response to the request: a stored one, or that of the server.
@@ -77,7 +75,7 @@ struct CacheTurn {
             case .unsatisfiable: return unsatisfiable
             case .use(let use) where use.isValidatedAfterwards && pipeline.context.hasLeftOrigin:
                 // The call in the background would not know which fields were removed.
-                return try await forwarded(.stale, key, validating: use.index, entries)
+                return try await forwarded(.stale, for: key, validating: use.index, among: entries)
             case .use(let use):
                 do {
                     return try await used(entries[use.index], use, collapsed: waits.reason)
@@ -86,10 +84,10 @@ struct CacheTurn {
                     dropCount += 1
                 }
             case .forward(.request, let index):
-                return try await forwarded(.request, key, validating: index, entries)
+                return try await forwarded(.request, for: key, validating: index, among: entries)
             case .forward(let reason, let index):
-                let answer = try await sentOnce(reason, key, entries, &waits) { leader in
-                    try await forwarded(reason, key, validating: index, entries, leader)
+                let answer = try await sentOnce(reason, for: key, among: entries, waits: &waits) { leader in
+                    try await forwarded(reason, for: key, validating: index, among: entries, leader: leader)
                 }
                 if let answer { return answer }
             }
@@ -124,7 +122,7 @@ struct CacheTurn {
             status.detail = "stale-while-revalidate"
             validateInBackground(entry)
         }
-        return try await response(entry, use, status)
+        return try await response(entry, use, status: status)
     }
 
     private func validateInBackground(_ entry: CacheEntry) {
@@ -169,7 +167,7 @@ struct CacheTurn {
     ///
     /// - Parameter send: Sends the request, with the ticket of the exchange if others may wait for its response.
     private func sentOnce(
-        _ reason: CacheStatus.ForwardReason, _ key: CacheKey, _ entries: [CacheEntry], _ waits: inout Waits,
+        _ reason: CacheStatus.ForwardReason, for key: CacheKey, among entries: [CacheEntry], waits: inout Waits,
         _ send: (CacheTicket?) async throws -> StepResponse
     ) async throws -> StepResponse? {
         guard waits.isAllowed else { return try await send(nil) }
@@ -228,7 +226,7 @@ struct CacheTurn {
 extension CacheTurn {
     /// Returns the stored response to the request; `nil` if there is none, if something else has to be done, or if the body is not in
     /// memory, is to be decoded, or is too large: then ``run()`` finds the response.
-    private func answer(from storage: MemoryCacheStorage) -> StepResponse? {
+    private func answer(from storage: MemoryCacheStorage) throws -> StepResponse? {
         guard let key, request.method == .get, request.body == nil, pipeline.call.delivery == .memory,
             lookup.mayBeAnswered
         else { return nil }
@@ -240,6 +238,7 @@ extension CacheTurn {
         guard !bodyLimit.isExceeded(by: range.count), range.isEmpty || !lookup.isDecoded(entries[use.index]) else {
             return nil
         }
+        try pipeline.checkEnd()
         let call = pipeline.call
         var status = CacheStatus(nil)
         status.secondsToLive = use.timeToLive
@@ -249,8 +248,11 @@ extension CacheTurn {
         metrics.totalTime = call.clock.now().nanoseconds(since: call.deadline.start)
         metrics.attemptCount = pipeline.context.attempt
         metrics.cacheStatus = status
+        pipeline.last.note(lookup)
+        record(status)
         let response = Response(
-            head: head, url: url.text, metrics: metrics, redirects: pipeline.context.redirects, to: lookup.answered)
+            head: head, url: url.text, metrics: consume metrics, redirects: pipeline.context.redirects,
+            to: lookup.answered)
         return StepResponse(
             response: response, content: .data(range.isEmpty ? Data() : bytes.bytes(in: range)), to: lookup)
     }

@@ -45,17 +45,30 @@ extension ResponseCaching {
 }
 
 /// A cache that is part of the pipeline, which passes on no closure to ask it.
-package protocol StagedCache: ResponseCaching {
+package protocol StagedCache: AnyObject, ResponseCaching {
     /// Returns whether a request with these steps may wait for the cache before it is sent.
     func mayWait(in steps: Steps) -> Bool
 
-    /// Returns a stored response, or that of the server, which may be stored.
+    /// Returns a stored response if that needs no wait; otherwise the rest of the search, with the server's response at its end.
     ///
     /// - Parameters:
     ///   - request: The request with the cookies of the session.
     ///   - asked: The request without them.
     ///   - exchange: The pipeline, whose type belongs to `Session`.
-    func answer(
-        to request: Request, asked: Request, in exchange: any AnyObject & Sendable
-    ) async throws -> StepResponse
+    func reply(to request: Request, asked: Request, in exchange: any AnyObject & Sendable) throws -> CacheReply
+}
+
+/// The response that a cache has at once, or the wait for it.
+package enum CacheReply: Sendable {
+    case answer(StepResponse)
+    case pending(@Sendable () async throws -> StepResponse)
+
+    var answer: StepResponse {
+        get async throws {
+            switch self {
+            case .answer(let answer): answer
+            case .pending(let answer): try await answer()
+            }
+        }
+    }
 }

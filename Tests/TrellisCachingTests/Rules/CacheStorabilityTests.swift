@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 import Testing
 
@@ -120,7 +121,7 @@ struct CacheStorabilityTests {
         let request = CacheRequestFields(CacheSamples.fields(row.request))
         func decision(_ policy: CachePolicy) -> CacheStorability {
             CacheStorability.decision(
-                CacheFacts(CachedHead(head, request: request.headers), policy), to: method, request)
+                CacheFacts(CachedHead(head, request: request.headers), Boxed(policy)), to: method, request)
         }
         #expect(decision(CachePolicy()) == row.own)
         #expect(decision(CachePolicy(sharing: .shared)) == row.shared)

@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import HTTPTypes
 import TestSupport
@@ -146,7 +147,7 @@ struct VaryPropertyTests {
         func decision(_ request: [Field], at number: Int) throws -> (CacheDecision, [CacheEntry]) {
             let entries = storage.entries(for: key)
             let candidates = entries.map { entry in
-                CacheDecision.Candidate(facts: entry.facts(CachePolicy()), length: entry.body.length)
+                CacheDecision.Candidate(facts: entry.facts(Boxed(CachePolicy())), length: entry.body.length)
             }
             let asked = CacheDecision.Request(method: .get, fields: CacheRequestFields(try Self.fields(request)))
             return (CacheDecision.decision(for: asked, candidates, at: CacheSamples.time(Double(number))), entries)
@@ -180,7 +181,7 @@ struct VaryPropertyTests {
             let isAny = new.vary.flatMap { Self.list($0.lines) }.contains("*")
             let cached = CachedHead(head, request: try Self.fields(asked))
             let storability = CacheStorability.decision(
-                CacheFacts(cached, CachePolicy()), to: .get, CacheRequestFields(try Self.fields(asked)))
+                CacheFacts(cached, Boxed(CachePolicy())), to: .get, CacheRequestFields(try Self.fields(asked)))
             #expect(storability == (isAny ? .refused(.varyAny) : .storable))
             // A storage may have been given a response that nothing may use.
             let writer = try storage.makeWriter(for: key, cached, length: nil)

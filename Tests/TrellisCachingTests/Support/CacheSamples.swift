@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 @testable import TrellisCaching
@@ -52,7 +53,7 @@ enum CacheSamples {
 
     /// Returns what follows from a head whose request had no fields.
     static func facts(_ head: StoredHead, _ policy: CachePolicy = CachePolicy()) -> CacheFacts {
-        CacheFacts(CachedHead(head, request: [:]), policy)
+        CacheFacts(CachedHead(head, request: [:]), Boxed(policy))
     }
 
     /// Returns a request with these lines.

@@ -609,11 +609,31 @@ package final class Pipeline: Sendable {
     // MARK: The cache
 
     /// Returns the response to a request from a cache, of the framework's or of the user's.
-    @inline(never)
+    @inline(__always)
     private func exchangeThroughCache(_ asked: Request) async throws -> StepResponse {
+        if let reply = try replyAtOnce(to: asked) {
+            switch reply {
+            case .answer(let answer): return answer
+            case .pending(let answer): return try await answer()
+            }
+        }
+        return try await exchangeWithWaits(asked)
+    }
+
+    /// Returns the reply of the framework's cache; `nil` if the session has another one, or the cookies have to be waited for.
+    @inline(never)
+    private func replyAtOnce(to asked: Request) throws -> CacheReply? {
+        guard let cache = attached.cache, let request = hasCookies ? addingCookiesAtOnce(to: asked) : asked else {
+            return nil
+        }
+        return try cache.reply(to: request, asked: asked, in: self)
+    }
+
+    @inline(never)
+    private func exchangeWithWaits(_ asked: Request) async throws -> StepResponse {
         let request = hasCookies ? await addingCookies(to: asked) : asked
         guard let cache = attached.cache else { return try await exchangeWithOtherCache(request, asked: asked) }
-        return try await cache.answer(to: request, asked: asked, in: self)
+        return try await cache.reply(to: request, asked: asked, in: self).answer
     }
 
     /// Returns the response to a request from a cache of the user's.
@@ -624,7 +644,7 @@ package final class Pipeline: Sendable {
         guard let cache = steps.cache else { return try await exchangeForCache(request) }
         let next = NextStep(
             origin: (call, attached),
-            responseOfCache: { request, cache in try await cache.answer(to: request, asked: asked, in: self) },
+            responseOfCache: { request, cache in try await cache.reply(to: request, asked: asked, in: self).answer },
             { try await self.exchangeForCache($0) })
         return try await cache.response(to: request, context: context, next: next).answering(last)
     }
