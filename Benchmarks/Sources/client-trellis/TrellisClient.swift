@@ -50,7 +50,7 @@ struct TrellisClient: Client {
         case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()
         case .cachedDiskGet, .storedDownload:
             configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: work.file ?? ""))
-        // One nginx makes 10,000 handshakes.
+        // One nginx makes thousands of handshakes.
         case .idle: configuration.timeouts.connect = .seconds(120)
         default: break
         }

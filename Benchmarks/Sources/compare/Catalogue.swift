@@ -86,12 +86,14 @@ enum Catalogue {
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
-        manyInFlight, idle("idle/10000", .testServer("/gathered/10000")),
-        idle("idle-tls/10000", .nginxTLS("/gathered/10000")), cancel,
+        manyInFlight, idle("idle", 10_000, .testServer("/gathered/10000")),
+        idle("idle-tls", 9_000, .nginxTLS("/gathered/9000")), cancel,
     ]
 
-    private static func idle(_ name: String, _ target: Benchmark.Target) -> Benchmark {
-        var benchmark = crowd(name, "10,000 idle HTTP/1.1 connections, each kept after a response", "idle", "")
+    private static func idle(_ name: String, _ count: Int, _ target: Benchmark.Target) -> Benchmark {
+        var benchmark = crowd(
+            "\(name)/\(count)", "as many idle HTTP/1.1 connections, each kept after a response", "idle", "")
+        benchmark.concurrency = count
         (benchmark.target, benchmark.shape, benchmark.speaksHTTP1) = (target, .idle, true)
         benchmark.leaveOut(.urlsession, "has at most some 2,000 requests at the server")
         return benchmark

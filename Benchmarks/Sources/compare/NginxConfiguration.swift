@@ -47,9 +47,9 @@ struct NginxConfiguration {
         master_process off;
         pid \(processFile);
         error_log stderr warn;
-        worker_rlimit_nofile 30000;
+        worker_rlimit_nofile 20000;
         events {
-            worker_connections 25000;
+            worker_connections 20000;
             multi_accept on;
         }
         http {
