@@ -256,20 +256,6 @@ struct WireRouteTests {
         #expect(await run.perform(try Self.get("http://one.invalid/", route)).text == "good")
         await run.finish()
     }
-
-    /// A proxy with a handshake is libcurl's: TLS, SOCKS and tunnels.
-    @Test func proxiesWithAHandshakeAreNotForTheWire() throws {
-        let plain = Self.proxy("p", 1)
-        let routes: [TransferRoute] = [
-            Self.route { $0.proxy = Self.proxy("p", 1, scheme: .https) },
-            Self.route { $0.proxy = Self.proxy("p", 1, scheme: .socks5h) },
-            Self.route { $0.proxy = Self.proxy("p", 1, isDigest: true) },
-            Self.route { $0.proxy = plain.reached(through: Self.proxy("q", 1, scheme: .socks4)) },
-            Self.route { ($0.proxy, $0.connectTo) = (plain, "b:1") },
-        ]
-        for route in routes { #expect(try !Self.get("http://a/", route).isForWire(EngineConfiguration())) }
-        #expect(try Self.get("http://a/", Self.route { $0.proxy = plain }).isForWire(EngineConfiguration()))
-    }
 }
 
 /// A socket in the abstract namespace whose queue of connections is full.
