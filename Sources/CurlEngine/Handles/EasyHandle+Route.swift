@@ -47,23 +47,31 @@ extension EasyHandle {
     /// addresses instead of names, unless a proxy or a certificate needs the name.
     func applyRoute(of transfer: Transfer, connectedWith peer: Peer, asking far: IPAddress?) -> Bool {
         let route = transfer.options.route
-        guard let proxy = route.proxy, let first = route.firstProxy else {
-            // libcurl takes the socket for one to this address.
-            return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") && connect(to: "::127.0.0.1:")
-        }
         set(to: route)
-        let near = IPAddress(peer.address)?.bracketed ?? "127.0.0.1", far = far?.bracketed
-        let keepsName = first.scheme == .https
-        if keepsName, !first.isAddress {
-            guard load(HeaderLines(line: "+\(first.host):\(first.port):\(near)")) else { return false }
+        guard let proxy = route.proxy, let first = route.firstProxy else {
+            guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, "") else { return false }
+            // libcurl takes the socket for one to this address.
+            guard let socket = route.parts.socket, !route.isConnectedByEngine else { return connect(to: "::127.0.0.1:") }
+            return accepts(socket.isAbstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH, socket.name)
         }
+        // libcurl takes the socket for one to an address, unless libcurl connects it.
+        let near = IPAddress(peer.address)?.bracketed ?? (route.isConnectedByEngine ? "127.0.0.1" : nil)
+        let far = far?.bracketed
+        // The name of an HTTPS proxy must match its certificate.
+        var kept: [String] = []
+        for (server, address) in [(first, near), (route.secondProxy, far)] {
+            guard let server, let address, server.scheme == .https, !server.isAddress else { continue }
+            kept.append("+\(server.host):\(server.port):\(address)")
+        }
+        guard kept.isEmpty || load(HeaderLines(lines: kept)) else { return false }
         var target = route.parts.connectTo
         if let far, route.secondProxy == nil {
             target = far + ":" + (target.map { $0[$0.prefix(beforeLast: ":").endIndex...].dropFirst() } ?? "")
         }
         guard connect(to: target.map { "::\($0)" }),
             apply(
-                proxy, first: keepsName ? nil : near, second: route.secondProxy == nil ? nil : far,
+                proxy, first: first.scheme == .https ? nil : near,
+                second: route.secondProxy.map { $0.scheme == .https } == false ? far : nil,
                 trust: transfer.options.trust)
         else { return false }
         set(CURLOPT_HTTPPROXYTUNNEL, transfer.options.hasTunnel ? 1 : 0)

@@ -106,10 +106,10 @@ extension EasyHandle {
         unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
         let isTrusted = apply(options.trust, authorities: options.trust.authoritiesPath)
         return unsafe isTrusted && applyRoute(of: transfer, connectedWith: peer, asking: far)
-            && ccurl_set_sockets_connected(curl, true) == CURLE_OK
+            && ccurl_set_sockets_connected(curl, options.route.isConnectedByEngine) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
-            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, LibcurlFeatures.current.lendsSessions ? 0 : 1) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
     }
 
@@ -122,11 +122,12 @@ extension EasyHandle {
         let rules = transfer.options.trust.rules(for: peer)
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
-        if let tls = transfer.wire.tls {
+        // Another TLS library than the OpenSSL at hand keeps libcurl's rules.
+        if let tls = transfer.wire.tls, LibcurlFeatures.current.lendsSessions {
             // A proxy speaks HTTP/1.1.
             let offer = peer == .server ? transfer.offeredProtocols : TransferOptions.onlyHTTP1
             guard
-                unsafe ccurl_tls_allow_taking(context, tls.kind == .ofServer)
+                unsafe ccurl_tls_allow_taking(context, tls.kind == .taken)
                     && ccurl_tls_offer(context, offer, offer.utf8.count)
             else { return CURLE_SSL_CERTPROBLEM }
         }

@@ -122,7 +122,8 @@ extension Callbacks {
         defer { easy.socket = -1 }
         guard easy.socket < 0 else { return easy.socket }
         guard let transfer = easy.transfer, let tls = transfer.wire.tls else { return CURL_SOCKET_BAD }
-        let isConnected = transfer.options.route.unixSocket != nil
+        let route = transfer.options.route
+        let isConnected = route.unixSocket != nil && route.isConnectedByEngine
         guard unsafe ccurl_set_sockets_connected(easy.curl, isConnected) == CURLE_OK else { return CURL_SOCKET_BAD }
         return transfer.engine.wire.reopen(tls, for: transfer)
     }

@@ -7,8 +7,7 @@ extension TransferOptions {
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
         guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
         guard needsHandshake else { return true }
-        return (configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2)
-            && LibcurlFeatures.current.lendsSessions && route.lendsConnections
+        return configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2
     }
 
     /// Whether HTTP/1.1 is spoken with the server. A libcurl that does not multiplex has one request on each HTTP/2 connection, which gains
@@ -29,8 +28,8 @@ extension TransferOptions {
 
     /// Returns whether the engine itself speaks HTTP/2 for the transfer, if the server does.
     func sharesStreams(_ configuration: EngineConfiguration) -> Bool {
-        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, !switchesProtocols,
-            route.proxy?.scheme != .https
+        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, LibcurlFeatures.current.lendsSessions,
+            !switchesProtocols, route.proxy?.scheme != .https
         else { return false }
         switch version {
         case .http2OverTLS, .http2Only: return url.isSecure
@@ -101,11 +100,8 @@ extension TransferRoute {
         parts.socket ?? firstProxy.flatMap { $0.isSocket ? Socket(name: $0.name, isAbstract: false) : nil }
     }
 
-    /// Whether libcurl makes handshakes on sockets that the engine has connected. An HTTPS proxy must keep its name, of which a SOCKS proxy
-    /// may want the address.
-    var lendsConnections: Bool {
-        (unixSocket == nil || LibcurlFeatures.current.takesConnectedSockets) && secondProxy?.scheme != .https
-    }
+    /// Whether the engine connects the sockets of handshakes, and not libcurl.
+    var isConnectedByEngine: Bool { unixSocket == nil || LibcurlFeatures.current.takesConnectedSockets }
 
     /// Opens a socket to an address, which is connected unless the port is 0. Returns the socket or a negative error, and whether the
     /// source of the route is the reason.

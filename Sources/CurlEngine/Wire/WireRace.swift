@@ -92,7 +92,8 @@ final class WireRace: EngineTimerTarget {
     /// Connects to a Unix domain socket. The system does not tell when a full queue of connections has room again.
     private func begin(_ path: TransferRoute.Socket) {
         guard next == 0 else { return engine.wire.isLost(self, error: error) }
-        let socket = unsafe ccurl_unix_connect(path.name, path.isAbstract)
+        let isForLibcurl = transfer.options.needsHandshake && !transfer.options.route.isConnectedByEngine
+        let socket = unsafe isForLibcurl ? ccurl_socket_open_unix() : ccurl_unix_connect(path.name, path.isAbstract)
         // Another proxy may be tried.
         guard socket != -EAGAIN || transfer.options.route.proxy != nil else {
             engine.wire.waiting.insert(transfer)

@@ -11,9 +11,9 @@ final class WireTLS {
         /// None: the handshakes were with proxies, and the socket is all that is left.
         case none
         /// The server's, whose session the engine takes over.
-        case ofServer
-        /// An HTTPS proxy's, and perhaps the server's inside of it. All bytes pass through libcurl.
-        case ofProxy
+        case taken
+        /// An HTTPS proxy's, and perhaps the server's inside of it: all bytes pass through libcurl.
+        case inLibcurl
     }
 
     /// The socket; another one if a proxy has ended the connection after it has asked for credentials.
@@ -61,7 +61,7 @@ final class WireTLS {
     /// Records the session at the end of the handshake. Returns libcurl's code to continue or to abort.
     func isConnected() -> Int32 {
         if kind != .none { unsafe session = easy.tlsSession }
-        return unsafe kind == .ofServer && session == nil ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
+        return unsafe kind == .taken && session == nil ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
     }
 
     /// Replaces the socket, which libcurl has left, by one that libcurl is about to connect.
@@ -78,7 +78,7 @@ final class WireTLS {
             easy.transfer = nil
         }
         let isKept = isKept
-        if code == CURLE_OK, isKept, unsafe kind != .ofServer || session != nil { return nil }
+        if code == CURLE_OK, isKept, unsafe kind != .taken || session != nil { return nil }
         unsafe session = nil
         guard isKept || code != CURLE_OK else {
             return EngineFailure(CURLE_GOT_NOTHING, detail: "the server ended the connection after the TLS handshake")
@@ -132,13 +132,13 @@ final class WireTLS {
         switch code {
         case CURLE_OK where count > 0:
             // libcurl itself does not tell in all of its versions that an end was cut off.
-            guard kind != .ofServer || take() else {
+            guard kind != .taken || take() else {
                 failure = .outOfMemory
                 return Int(CCURL_TLS_FAILED)
             }
             return count
         // Before 8, libcurl does not tell an end without an alert from one with it.
-        case CURLE_OK: return unsafe kind == .ofProxy && session != nil && easy.isTLSOpen ? Int(CCURL_TLS_CUT_OFF) : 0
+        case CURLE_OK: return unsafe kind == .inLibcurl && session != nil && easy.isTLSOpen ? Int(CCURL_TLS_CUT_OFF) : 0
         case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
         default:
             failure = easy.failure(code, isSent: true)
@@ -204,7 +204,7 @@ final class WireTLS {
     func close() {
         group.watch.willClose(socket)
         easy.transfer = nil
-        if kind == .ofServer, unsafe session != nil, unsafe stream == nil, isKept { _ = take() }
+        if kind == .taken, unsafe session != nil, unsafe stream == nil, isKept { _ = take() }
         // libcurl itself does not tell the server the end in all of its versions.
         if let stream = unsafe stream { group.inside { unsafe ccurl_tls_close(stream) } }
         group.remove(easy)
@@ -214,6 +214,7 @@ final class WireTLS {
 
 extension WireTLS.Kind {
     fileprivate init(_ options: TransferOptions) {
-        self = options.route.proxy?.scheme == .https ? .ofProxy : options.url.isSecure ? .ofServer : .none
+        let keepsBytes = options.route.proxy?.scheme == .https || !LibcurlFeatures.current.lendsSessions
+        self = keepsBytes ? .inLibcurl : options.url.isSecure ? .taken : .none
     }
 }

@@ -43,7 +43,9 @@ extension WireTable {
         // The transfer is ended with the changes.
         guard !transfer.isCancelled, transfer.failure == nil else { return }
         transfer.connection.wire.tls = nil
-        if tls.kind != .none { transfer.connection.wire.secured = MonotonicClock.now().nanoseconds }
+        if transfer.options.isEncryptedOnTheWire {
+            transfer.connection.wire.secured = MonotonicClock.now().nanoseconds
+        }
         // Without TLS, the socket is all that is needed.
         if tls.kind == .none { tls.close() }
         begin(WireLink(socket: tls.socket, tls: tls.kind == .none ? nil : tls), to: tls.peer, for: transfer)
@@ -68,7 +70,8 @@ extension WireTable {
         guard transfer.failure == nil, !transfer.isCancelled, tls.easy.proveTunnel() else { return -1 }
         let socket =
             if let path = route.unixSocket {
-                unsafe ccurl_unix_connect(path.name, path.isAbstract)
+                unsafe route.isConnectedByEngine
+                    ? ccurl_unix_connect(path.name, path.isAbstract) : ccurl_socket_open_unix()
             } else if let address = IPAddress(tls.peer.address) {
                 route.open(address, 0, sendingLimit: engine.configuration.sendingLimitMilliseconds).socket
             } else {

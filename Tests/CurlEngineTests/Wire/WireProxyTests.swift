@@ -152,8 +152,7 @@ struct WireProxyTests {
         await run.finish()
     }
 
-    @Test(.enabled(if: LibcurlFeatures.current.takesConnectedSockets, "libcurl connects sockets again"))
-    func aProxyMayListenAtAUnixSocket() async throws {
+    @Test func aProxyMayListenAtAUnixSocket() async throws {
         let path = "\(NSTemporaryDirectory())/trellis-socks-\(UUID().uuidString)"
         let server = try Self.socks(on: .unix(path: path))
         let run = EngineRun(Self.configuration)
@@ -283,15 +282,46 @@ struct WireProxyTests {
         await run.finish()
     }
 
-    // MARK: HTTPS proxies
+    // MARK: TLS
 
-    /// An HTTPS proxy with a script, and the rules that trust it.
-    private static func secure(_ script: @escaping LoopbackServer.Script) throws -> (LoopbackServer, TransferTrust) {
+    /// A server with TLS and a script, and the rules that trust it as a server and as a proxy.
+    private static func secure(
+        on address: LoopbackServer.Address = .ipv4, _ script: @escaping LoopbackServer.Script
+    ) throws -> (LoopbackServer, TransferTrust) {
         let tls = try LoopbackServer.TLS()
         var rules = TransferTrust.Rules()
         rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
-        let trust = TransferTrust(server: TransferTrust.Rules(), proxy: rules, number: 1)
-        return (try LoopbackServer(tls: tls, script: script), trust)
+        let trust = TransferTrust(server: rules, proxy: rules, number: 1)
+        return (try LoopbackServer(on: address, tls: tls, script: script), trust)
+    }
+
+    @Test(arguments: [false, true])
+    func aServerWithTLSMayListenAtAUnixSocket(_ isAbstract: Bool) async throws {
+        let name = (isAbstract ? "" : "\(NSTemporaryDirectory())/") + "trellis-tls-\(UUID().uuidString)"
+        let (server, trust) = try Self.secure(
+            on: isAbstract ? .abstract(name: name) : .unix(path: name), Self.answer)
+        let run = EngineRun(Self.configuration)
+        var parts = TransferRoute.Parts()
+        parts.socket = .init(name: name, isAbstract: isAbstract)
+        let get = try Self.get("https://127.0.0.1/", TransferRoute(parts), trust)
+        for isReused in [false, true] {
+            let outcome = await run.perform(get)
+            #expect(outcome.text == "good" && outcome.end?.report.isReusedConnection == isReused)
+            #expect(outcome.end?.report.peerAddress == (isAbstract ? "" : name))
+        }
+        #expect(server.acceptedCount == 1)
+        await run.finish()
+        try await server.waitUntilAllClosed()
+        if !isAbstract { try? FileManager.default.removeItem(atPath: name) }
+    }
+
+    @Test func aUnixSocketThatIsNotThereIsNamed() async throws {
+        let run = EngineRun(Self.configuration)
+        var parts = TransferRoute.Parts()
+        parts.socket = .init(name: "/nowhere/socket", isAbstract: false)
+        let failure = await run.perform(try Self.get("https://127.0.0.1/", TransferRoute(parts))).end?.failure
+        #expect(failure?.kind == .connect && failure?.message == "/nowhere/socket: No such file or directory")
+        await run.finish()
     }
 
     @Test func requestsToSeveralOriginsShareAConnectionToAnHTTPSProxy() async throws {
