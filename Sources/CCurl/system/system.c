@@ -139,12 +139,9 @@ int ccurl_rename_new(const char *from, const char *to) {
 
 void *ccurl_mutex_create(void) {
   pthread_mutex_t *mutex = malloc(sizeof(pthread_mutex_t));
-  pthread_mutexattr_t kind;
+  if (mutex == NULL) abort();
   // A thread that finds the mutex locked spins for a moment before it sleeps, because every critical section is short.
-  if (mutex == NULL || pthread_mutexattr_init(&kind) != 0) abort();
-  pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
-  if (pthread_mutex_init(mutex, &kind) != 0) abort();
-  pthread_mutexattr_destroy(&kind);
+  *mutex = (pthread_mutex_t)PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
   return mutex;
 }
 
