@@ -53,6 +53,11 @@ const char *_Nullable ccurl_tls_cipher(const void *_Nullable session);
 // Makes OpenSSL prepare the sessions of a context for `ccurl_tls_take`. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns false if it
 // cannot.
 bool ccurl_tls_allow_taking(void *_Nullable context);
+// Offers protocols in the handshakes of a context: their names, each after a byte with its length (RFC 7301, section 3.1). To be called in
+// a CURLOPT_SSL_CTX_FUNCTION, with libcurl's own offer turned off. Returns false if it cannot.
+bool ccurl_tls_offer(void *_Nullable context, const char *_Nonnull protocols, size_t length);
+// Returns whether the handshake of a session has selected HTTP/2.
+bool ccurl_tls_agreed_on_http2(const void *_Nullable session);
 struct ccurl_tls_stream;
 // Makes OpenSSL read and write a socket itself for a session that libcurl has set up on that socket. libcurl keeps the session until its
 // connection is closed, and the result with it, but may not be asked to send and receive any more. Returns NULL if memory has run out.

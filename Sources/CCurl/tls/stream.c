@@ -33,6 +33,7 @@ static struct {
   unsigned long (*first_error)(void);
   void (*error_text)(unsigned long, char *, size_t);
   void (*clear_errors)(void);
+  int (*offer)(void *, const unsigned char *, unsigned);
 } ssl;
 
 static bool has_ssl;
@@ -95,7 +96,8 @@ static void look_up(void) {
       "SSL_has_pending",   "SSL_shutdown",    "SSL_set_bio",        "BIO_get_new_index", "BIO_meth_new",
       "BIO_meth_set_read", "BIO_meth_set_write", "BIO_meth_set_ctrl", "BIO_meth_set_destroy", "BIO_new",
       "BIO_set_data",      "BIO_get_data",    "BIO_set_init",       "BIO_set_flags",   "BIO_clear_flags",
-      "ERR_peek_error",    "ERR_error_string_n", "ERR_clear_error"};
+      "ERR_peek_error",    "ERR_error_string_n", "ERR_clear_error",
+      "SSL_CTX_set_alpn_protos"};
   if (!ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names))) return;
   enum { SOURCE_AND_SINK = 0x0400 };
   method = ssl.new_method(ssl.new_kind() | SOURCE_AND_SINK, "trellis socket");
@@ -116,6 +118,12 @@ bool ccurl_tls_allow_taking(void *context) {
   // With it, one call would read messages of the handshake without end, such as updates of keys.
   ssl.control_context(context, CLEAR_MODE, AUTOMATIC_RETRY, NULL);
   return true;
+}
+
+bool ccurl_tls_offer(void *context, const char *protocols, size_t length) {
+  if (context == NULL || !is_available()) return false;
+  // Unlike most others, this function returns zero if it succeeds.
+  return ssl.offer(context, (const unsigned char *)protocols, (unsigned)length) == 0;
 }
 
 struct ccurl_tls_stream *ccurl_tls_take(void *session, int socket) {

@@ -277,7 +277,10 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// The latest instant of the next ``flush(now:poller:)`` on the system's clock, if there is a limit.
     var nextDeadline: EngineInstant? {
-        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty else {
+        guard
+            unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty
+                && wire.http2.ready.isEmpty
+        else {
             return EngineInstant(nanoseconds: 0)
         }
         let deadline = wire.deadline.map { min($0, multi?.deadline ?? $0) } ?? multi?.deadline
@@ -301,7 +304,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// Records that the source of the request body has no more bytes for now.
     func sendingHasStalled(_ transfer: Transfer) {
-        guard transfer.connection.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
+        guard transfer.connection.hadStreams, !transfer.isOnWire, !LibcurlFeatures.current.isAtLeast(8, 1) else {
+            return
+        }
         unsafe stalled.insert(transfer)
     }
 
@@ -328,6 +333,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         // The last of these may have applied changes.
         if multi.hasSentEnd { finishTransfers() }
         if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
+        if unsafe !wire.http2.ready.isEmpty { wire.flushStreams() }
         if unsafe !sending.isEmpty { reportSent() }
         unsafe multi.sockets.apply(to: poller)
     }

@@ -29,6 +29,10 @@ package struct EngineConfiguration: Sendable {
     /// Whether it does so with servers of `https` URLs too, after TLS handshakes by libcurl, where HTTP/2 and HTTP/3 are out of question.
     package var speaksHTTP1OverTLS = false
 
+    /// Whether the engine itself speaks HTTP/2, with servers that agree on it in the TLS handshake or are known to speak it. Its own TLS
+    /// connections are then made for every transfer over HTTP/1.1 or HTTP/2.
+    package var speaksHTTP2 = false
+
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL

@@ -45,13 +45,3 @@ struct HTTP2BodyPart {
     /// The fields after the body, if it ends.
     var trailers: HeaderLines?
 }
-
-/// A GOAWAY (RFC 9113, section 6.8).
-struct HTTP2GoAway: Sendable {
-    /// The number of the last stream that the server may have processed.
-    let lastStream: Int32
-    /// The error code; 0 if the server ends the connection without an error.
-    let code: UInt32
-    /// The text for debugging, with control characters replaced.
-    let text: String
-}

@@ -110,6 +110,7 @@ extension EasyHandle {
             && connect(to: "::127.0.0.1:") && ccurl_set_sockets_connected(curl, true) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
     }
 
@@ -121,7 +122,13 @@ extension EasyHandle {
         let rules = transfer.options.trust.rules(for: peer)
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
-        if transfer.wire.tls != nil, unsafe !ccurl_tls_allow_taking(context) { return CURLE_SSL_CERTPROBLEM }
+        if transfer.wire.tls != nil {
+            // A proxy speaks HTTP/1.1.
+            let offer = peer == .server ? transfer.offeredProtocols : TransferOptions.onlyHTTP1
+            guard unsafe ccurl_tls_allow_taking(context) && ccurl_tls_offer(context, offer, offer.utf8.count) else {
+                return CURLE_SSL_CERTPROBLEM
+            }
+        }
         guard rules.verifies else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }

@@ -137,7 +137,8 @@ package final class Transfer: @unchecked Sendable {
         switch options.version {
         case .http1: false
         case .http2Only, .http2PriorKnowledge, .http3Only: true
-        case .http2OverTLS, .http3WithFallback: connection.hadStreams && attempts > 0 && easy != nil
+        case .http2OverTLS, .http3WithFallback:
+            connection.hadStreams && attempts > 0 && (easy != nil || wire.stream != nil)
         }
     }
 

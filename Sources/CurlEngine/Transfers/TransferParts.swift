@@ -81,6 +81,8 @@ struct TransferRepetition {
     var refusal = StreamRefusal()
     /// Whether the previous attempt was refused.
     var wasRefused = false
+    /// The repetitions of the request on HTTP/2 connections of the engine's own.
+    var onHTTP2: HTTP2Repetition?
     /// The source of the file descriptor for the transfer's connection.
     var descriptor = Transfer.Descriptor.ofSystem
 }

@@ -61,12 +61,19 @@ extension TransferReport {
             tls = time(wire.secured)
         }
         if let peer = wire.tls?.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
-        guard let connection = wire.connection else { return }
         firstByte = time(wire.firstByte)
+        if let connection = wire.http2 {
+            isReusedConnection = wire.isReused
+            (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
+            bytesSent = transfer.sending.takenBytes
+            bytesReceived = Int64(wire.stream?.headBytes ?? 0) + transfer.receiving.count
+            return
+        }
+        guard let connection = wire.connection else { return }
+        isReusedConnection = wire.isReused
         let moved = transfer.connection.switched?.movedBytes ?? (sent: 0, received: 0)
         bytesSent = connection.outgoing.sentCount + moved.sent
         bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
-        isReusedConnection = wire.isReused
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
     }
 

@@ -115,7 +115,9 @@ extension Transfer {
     /// Reports that the head of a request with a body was sent, once for each connection.
     fileprivate func reportSentHead() {
         guard !reports.isHeadReported, attempts > 0 else { return }
-        let isSent = isOnWire ? wire.connection?.outgoing.isHeadSent : easy?.hasSent(bodyBytes: 0)
+        let isSent =
+            isOnWire
+            ? wire.stream?.isHeadSent ?? wire.connection?.outgoing.isHeadSent : easy?.hasSent(bodyBytes: 0)
         guard isSent == true else { return }
         reports.isHeadReported = true
         delegate?.transferDidReach(.headSent)
@@ -132,7 +134,7 @@ extension Transfer {
     /// Whether the complete request was sent, as far as libcurl knows.
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
-        if isOnWire { return wire.connection?.outgoing.isSent ?? false }
+        if isOnWire { return wire.stream?.isRequestSent ?? wire.connection?.outgoing.isSent ?? false }
         if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
         guard let easy else { return false }
         return switch options.body {

@@ -32,13 +32,6 @@ extension WireConnection {
         sendRest(transfer)
     }
 
-    /// Sets the directions in which the kernel watches the socket.
-    func watch(for interest: SocketInterest, on engine: CurlEngine) {
-        guard self.interest != interest else { return }
-        self.interest = interest
-        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: interest)
-    }
-
     func updateInterest(_ transfer: Transfer) {
         var interest: SocketInterest = isHeld(transfer) || fileSending.isLast ? [] : .read
         if outgoing.isWaiting || outgoing.isTurnOver, !transfer.pauses.isSuspended, !outgoing.waitsForServer {

@@ -1,8 +1,52 @@
 import CCurl
 private import Glibc
 
+/// A connection on which the engine itself speaks HTTP. It belongs to the engine thread.
+class EngineConnection: @unchecked Sendable {
+    // Unchecked: every member but `socket` is only accessed on the engine thread.
+
+    final let link: WireLink
+    /// The number that distinguishes this use of the descriptor from the next one.
+    final let generation: UInt32
+    final let peer: Peer
+    /// The local port.
+    final let port: Int32
+    /// The instant at which the connection was made.
+    final let made: EngineInstant
+    /// The observation of the connection, if it is observed.
+    final let observation: (any ConnectionObservation)?
+    /// The directions in which the kernel watches the socket.
+    final var interest: SocketInterest = []
+    /// The instant at which the last request ended.
+    final var lastUse: EngineInstant
+    /// Whether the connection gets no more requests, because the machine has lost its local address.
+    final var isRetired = false
+
+    /// Creates the connection that was made for a transfer.
+    init(_ link: WireLink, generation: UInt32, peer: Peer, for transfer: Transfer) {
+        self.link = link
+        self.generation = generation
+        self.peer = peer
+        port = ccurl_socket_port(link.socket)
+        made = transfer.engine.now
+        observation = transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text)
+        lastUse = made
+        // The socket is watched for writing, as an attempt; after a handshake it is not watched.
+        interest = link.tls == nil ? .write : []
+    }
+
+    final var socket: Int32 { link.socket }
+
+    /// Sets the directions in which the kernel watches the socket.
+    final func watch(for interest: SocketInterest, on engine: CurlEngine) {
+        guard self.interest != interest else { return }
+        self.interest = interest
+        _ = engine.executor.engineLoop.watch(socket, generation: generation, for: interest)
+    }
+}
+
 /// A connection on which the engine itself speaks HTTP/1.1, one request at a time. It belongs to the engine thread.
-final class WireConnection: @unchecked Sendable {
+final class WireConnection: EngineConnection, @unchecked Sendable {
     // Unchecked: every member but `socket` is only accessed on the engine thread.
 
     /// The part of the present request that was not sent yet.
@@ -45,17 +89,7 @@ final class WireConnection: @unchecked Sendable {
         var isClosed = false
     }
 
-    let link: WireLink
-    /// The number that distinguishes this use of the descriptor from the next one.
-    let generation: UInt32
     let pool: WirePool
-    let peer: Peer
-    /// The local port.
-    let port: Int32
-    /// The instant at which the connection was made.
-    let made: EngineInstant
-    /// The observation of the connection, if it is observed.
-    let observation: (any ConnectionObservation)?
     /// The transfer whose request is on the connection; `nil` if the connection is idle.
     var transfer: Transfer?
     // Exclusivity is unchecked: one thread uses the decoder, which calls no code that uses it.
@@ -63,32 +97,16 @@ final class WireConnection: @unchecked Sendable {
     var outgoing = Outgoing()
     /// The bytes that were received while the reader took none, if reading has stopped.
     var held: [UInt8]?
-    /// The directions in which the kernel watches the socket.
-    var interest: SocketInterest = []
-    /// The instant at which the last request ended.
-    var lastUse: EngineInstant
     /// The instant from which the server may have closed the idle connection, if it has told one.
     var expiry: EngineInstant?
     var fileSending = FileSending()
-    /// Whether the connection is closed after its request, because the machine has lost its local address.
-    var isRetired = false
 
-    init(
-        link: WireLink, generation: UInt32, pool: WirePool, peer: Peer, port: Int32, made: EngineInstant,
-        observation: (any ConnectionObservation)?
-    ) {
-        self.link = link
-        self.generation = generation
+    /// Creates the connection that was made for a transfer.
+    init(_ link: WireLink, generation: UInt32, peer: Peer, in pool: WirePool, for transfer: Transfer) {
         self.pool = pool
-        self.peer = peer
-        self.port = port
-        self.made = made
-        self.observation = observation
-        lastUse = made
         unsafe decoder = HTTP1ResponseDecoder([], limit: 0)
+        super.init(link, generation: generation, peer: peer, for: transfer)
     }
-
-    var socket: Int32 { link.socket }
 }
 
 /// The socket of a connection, with its TLS, if any.
@@ -144,6 +162,12 @@ final class WirePool {
 struct WireProgress {
     /// The connection on which the request is sent.
     var connection: WireConnection?
+    /// The connection on which the request has a stream, over HTTP/2.
+    var http2: HTTP2Connection?
+    /// The stream.
+    var stream: HTTP2Stream?
+    /// The part of the transfer among those that may share connections.
+    var sharing = Sharing.none
     /// The attempts to make a connection.
     var race: WireRace?
     /// The TLS handshake on the connection that was made.
@@ -152,6 +176,8 @@ struct WireProgress {
     var isLookingUp = false
     /// Whether a connection must be made, because an idle one was dead.
     var needsConnection = false
+    /// Whether the server has refused HTTP/2 for the request.
+    var mustSpeakHTTP1 = false
     /// Whether the connection has carried earlier requests.
     var isReused = false
     /// The instants of the steps, on the system's clock, in nanoseconds; zero before the step.
@@ -162,5 +188,19 @@ struct WireProgress {
     var firstByte: UInt64 = 0
 
     /// Whether the transfer has a connection, or is on the way to one.
-    var isUnderWay: Bool { connection != nil || race != nil || tls != nil || isLookingUp }
+    var isUnderWay: Bool {
+        connection != nil || race != nil || tls != nil || isLookingUp || http2 != nil || sharing != .none
+    }
+
+    /// The parts of a transfer among those that may share connections.
+    enum Sharing {
+        /// The transfer has a connection, or needs one of its own.
+        case none
+        /// The transfer makes a connection for others too.
+        case leading
+        /// The transfer waits for a stream, or until the first connection shows which protocol the server speaks.
+        case waiting
+        /// The transfer waits for an instant, after the server has refused requests.
+        case delayed
+    }
 }

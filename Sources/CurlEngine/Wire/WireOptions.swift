@@ -5,17 +5,41 @@ extension TransferOptions {
     /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
         guard configuration.speaksHTTP1, route.isPlain, !switchesProtocols || route.proxy == nil else { return false }
-        guard url.isSecure else { return version == .http1 || version == .http2OverTLS }
-        guard configuration.speaksHTTP1OverTLS, !switchesProtocols, route.proxy == nil, route.parts.socket == nil,
-            LibcurlFeatures.current.lendsSessions
+        guard url.isSecure else {
+            return version == .http1 || version == .http2OverTLS || sharesStreams(configuration)
+        }
+        guard configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2, !switchesProtocols, route.proxy == nil,
+            route.parts.socket == nil, LibcurlFeatures.current.lendsSessions
         else { return false }
-        return version == .http1
+        return version == .http1 || sharesStreams(configuration)
     }
+
+    /// Returns whether the engine itself speaks HTTP/2 for the transfer, if the server does.
+    func sharesStreams(_ configuration: EngineConfiguration) -> Bool {
+        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, !switchesProtocols else { return false }
+        switch version {
+        case .http2OverTLS, .http2Only: return url.isSecure
+        case .http2PriorKnowledge: return url.isSecure || forwardProxy == nil
+        case .http1, .http3WithFallback, .http3Only: return false
+        }
+    }
+
+    /// The offer of HTTP/1.1 alone (RFC 7301, section 3.1).
+    static let onlyHTTP1 = "\u{8}http/1.1"
 
     /// The name of the pool of connections without libcurl: ``pool``, or the name of the proxy's pool, which serves all origins.
     var wirePool: String {
         guard forwardProxy != nil else { return pool }
         return route.pool(of: trust.pool(route.limitName(of: "")))
+    }
+}
+
+extension Transfer {
+    /// The protocols that are offered to the server in the TLS handshake.
+    var offeredProtocols: String {
+        let http1 = TransferOptions.onlyHTTP1
+        guard options.sharesStreams(engine.configuration), !wire.mustSpeakHTTP1 else { return http1 }
+        return options.version == .http2PriorKnowledge ? "\u{2}h2" : "\u{2}h2" + http1
     }
 }
 

@@ -65,6 +65,9 @@ final class WireTLS {
     /// Whether the connection has resumed an earlier session, which has no verified chain.
     var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(session)) }
 
+    /// Whether the server has agreed on HTTP/2.
+    var hasAgreedOnHTTP2: Bool { unsafe ccurl_tls_agreed_on_http2(UnsafeMutableRawPointer(session)) }
+
     /// The transfer for which libcurl makes the handshake.
     var transfer: Transfer? { easy.transfer }
 

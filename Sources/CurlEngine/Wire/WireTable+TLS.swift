@@ -66,12 +66,13 @@ extension WireTable {
 
     /// Fails the transfer of a connection that the watchdog has shut down, because its server kept OpenSSL busy.
     func didCut(_ cut: CallWatch.Cut) {
-        let transfer: Transfer? =
-            switch use(of: cut.socket) {
-            case .connection(let connection)?: connection.transfer
-            case .handshake(let tls)?: tls.transfer
-            case .attempt?, nil: nil
-            }
+        let transfer: Transfer?
+        switch use(of: cut.socket) {
+        case .connection(let connection)?: transfer = connection.transfer
+        case .http2(let connection)?: return connection.fail(EngineFailure(kind: .flooded, message: ""))
+        case .handshake(let tls)?: transfer = tls.transfer
+        case .attempt?, nil: transfer = nil
+        }
         guard let transfer, transfer.failure == nil else { return }
         transfer.failure = EngineFailure(kind: .flooded, message: "")
         transfer.engine.update(transfer)

@@ -8,7 +8,8 @@ extension WireTable {
         if transfer.wire.start == 0 {
             transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds
         }
-        if !transfer.wire.needsConnection, !transfer.options.switchesProtocols,
+        if engine.configuration.speaksHTTP2, share(transfer) { return }
+        if !transfer.wire.needsConnection, !transfer.options.switchesProtocols, transfer.wire.sharing != .leading,
             let connection = idleConnection(for: transfer)
         {
             transfer.connection.wire.isReused = true
@@ -148,9 +149,11 @@ extension WireTable {
             return
         }
         race.end()
-        let needsConnection = transfer.wire.needsConnection
+        let previous = transfer.wire
         transfer.wire = WireProgress()
-        transfer.connection.wire.needsConnection = needsConnection
+        transfer.connection.wire.needsConnection = previous.needsConnection
+        transfer.connection.wire.mustSpeakHTTP1 = previous.mustSpeakHTTP1
+        transfer.connection.wire.sharing = previous.sharing
         if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
             if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }
@@ -174,15 +177,12 @@ extension WireTable {
 
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer) {
-        let socket = link.socket
-        let connection = WireConnection(
-            link: link, generation: generation(of: socket), pool: pool(transfer.options.wirePool),
-            peer: peer, port: ccurl_socket_port(socket), made: transfer.engine.now,
-            observation: transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text))
-        promote(connection)
-        // The socket is watched for writing, as an attempt; after a handshake it is not watched.
-        connection.interest = link.tls == nil ? .write : []
+        let (engine, socket) = (transfer.engine, link.socket)
         transfer.connection.hasBeenMade = true
+        if engine.configuration.speaksHTTP2, beginSharing(link, to: peer, for: transfer) { return }
+        let connection = WireConnection(
+            link, generation: generation(of: socket), peer: peer, in: pool(transfer.options.wirePool), for: transfer)
+        promote(connection)
         connection.send(transfer)
     }
 
@@ -219,6 +219,8 @@ extension WireTable {
         transfer.wire.race?.end()
         transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
+        if transfer.wire.sharing != .none { stopSharing(transfer) }
+        if let connection = transfer.wire.http2 { return connection.leave(transfer) }
         guard let connection = transfer.wire.connection else { return nil }
         transfer.connection.wire.connection = nil
         guard keeps, !connection.isRetired else {
@@ -245,14 +247,20 @@ extension WireTable {
         return now.advanced(by: .seconds(max(seconds, 0)) - margin)
     }
 
-    /// Starts a transfer again, with a new connection, because an idle one was dead.
-    func restart(_ transfer: Transfer) {
+    /// Starts a transfer again, with a new connection if an idle one was dead.
+    func restart(_ transfer: Transfer, needsConnection: Bool = true, mustSpeakHTTP1: Bool = false) {
+        prepareToRestart(transfer, needsConnection: needsConnection)
+        transfer.connection.wire.mustSpeakHTTP1 = mustSpeakHTTP1
+        transfer.engine.enqueue([transfer])
+    }
+
+    /// Takes a transfer to its beginning, before it starts again.
+    func prepareToRestart(_ transfer: Transfer, needsConnection: Bool) {
         if transfer.reports.sending == .checked { transfer.reports.sending = .none }
         _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
         transfer.wire = WireProgress()
-        transfer.connection.wire.needsConnection = true
-        transfer.engine.enqueue([transfer])
+        transfer.connection.wire.needsConnection = needsConnection
     }
 
     /// Applies the changes of a transfer.
@@ -278,6 +286,8 @@ extension WireTable {
         } else if !transfer.decodeFurther() || transfer.failure != nil {
             end(transfer, nil)
         } else if let connection = transfer.wire.connection {
+            connection.goOn(transfer)
+        } else if let connection = transfer.wire.http2 {
             connection.goOn(transfer)
         }
     }

@@ -2,12 +2,13 @@ import CCurl
 import FoundationEssentials
 private import Glibc
 
-/// The sockets on which an engine itself speaks HTTP/1.1, with the idle connections among them.
+/// The sockets on which an engine itself speaks HTTP, with the idle connections among them.
 @safe
 final class WireTable {
     /// The use of a socket.
     enum Use {
         case connection(WireConnection)
+        case http2(HTTP2Connection)
         case handshake(WireTLS)
         case attempt(WireRace)
     }
@@ -35,6 +36,8 @@ final class WireTable {
     @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
     /// The block of the ``BlockPool`` that is ``buffer``.
     private var block: UnsafeMutableRawPointer?
+    /// The connections over HTTP/2.
+    @exclusivity(unchecked) var http2 = HTTP2Pools()
     /// The connections for which libcurl makes TLS handshakes.
     var groups: [TLSGroup] = []
 
@@ -84,6 +87,7 @@ final class WireTable {
         case .attempt(let race): race.isReady(ready.descriptor)
         case .handshake(let tls): tls.isReady(ready)
         case .connection(let connection): connection.isReady(ready, in: self)
+        case .http2(let connection): connection.isReady(ready)
         }
         return true
     }
@@ -121,6 +125,9 @@ final class WireTable {
         connection.pool.count += 1
     }
 
+    /// Adds the HTTP/2 connection that an attempt has made.
+    func promote(_ connection: HTTP2Connection) { unsafe entries[Int(connection.socket)].use = .http2(connection) }
+
     /// Returns the generation of a socket.
     func generation(of socket: Int32) -> UInt32 { unsafe entries[Int(socket)].generation }
 
@@ -147,6 +154,26 @@ final class WireTable {
         connection.closeSocket()
     }
 
+    /// Closes an HTTP/2 connection, which has no streams any more.
+    func close(_ connection: HTTP2Connection) {
+        guard case .http2(let present)? = unsafe entries[Int(connection.socket)].use, present === connection else {
+            return
+        }
+        setIdle(connection, false)
+        unsafe entries[Int(connection.socket)].use = nil
+        openCount -= 1
+        connection.closeSocket()
+    }
+
+    /// Closes an idle connection.
+    private func close(idle connection: EngineConnection) {
+        switch unsafe entries[Int(connection.socket)].use {
+        case .connection(let connection)?: close(connection)
+        case .http2(let connection)?: connection.end(in: self)
+        case .attempt?, .handshake?, nil: break
+        }
+    }
+
     /// Closes all sockets.
     func closeAll() {
         for entry in unsafe entries {
@@ -158,6 +185,7 @@ final class WireTable {
                 connection.observation?.end()
                 connection.link.tls?.close()
                 connection.closeSocket()
+            case .http2(let connection)?: connection.abandon()
             case .handshake(let tls)?:
                 tls.transfer?.abandon()
                 tls.close()
@@ -166,7 +194,7 @@ final class WireTable {
             case nil: continue
             }
         }
-        for transfer in waiting { transfer.abandon() }
+        for transfer in unsafe Array(waiting) + http2.removeAll() { transfer.abandon() }
         waiting = []
         groups = []
         unsafe entries = []
@@ -220,6 +248,19 @@ final class WireTable {
         connection.observation?.change(isIdle: true)
     }
 
+    /// Adds an HTTP/2 connection to the idle ones, or removes it.
+    func setIdle(_ connection: HTTP2Connection, _ isIdle: Bool) {
+        guard connection.isListedAsIdle != isIdle else { return }
+        connection.isListedAsIdle = isIdle
+        if isIdle {
+            unsafe idleByAge.append(connection.socket, to: &oldestIdle)
+        } else {
+            unsafe idleByAge.remove(connection.socket, from: &oldestIdle)
+        }
+        idleCount += isIdle ? 1 : -1
+        connection.observation?.change(isIdle: isIdle)
+    }
+
     private func removeIdle(_ connection: WireConnection) {
         unsafe idleInPool.remove(connection.socket, from: &connection.pool.firstIdle)
         unsafe idleByAge.remove(connection.socket, from: &oldestIdle)
@@ -231,20 +272,37 @@ final class WireTable {
         return connection
     }
 
+    /// The idle connection that was used least recently, if any.
+    private var oldest: EngineConnection? {
+        guard unsafe oldestIdle >= 0 else { return nil }
+        switch unsafe entries[Int(oldestIdle)].use {
+        case .connection(let connection)?: return connection
+        case .http2(let connection)?: return connection
+        case .attempt?, .handshake?, nil: return nil
+        }
+    }
+
     /// Closes the idle connection that was used least recently. Returns `false` if there is none.
     @discardableResult
     func closeOldestIdle() -> Bool {
-        guard unsafe oldestIdle >= 0, let connection = unsafe connection(oldestIdle) else { return false }
-        close(connection)
+        guard let oldest else { return false }
+        close(idle: oldest)
         return true
     }
 
     /// Closes one idle connection of those that are counted by a name. Returns `false` if there is none.
     func closeIdle(to name: String, except pool: String? = nil) -> Bool {
-        guard let found = poolWithIdle(name, except: pool), let connection = unsafe connection(found.firstIdle) else {
-            return false
+        if let found = poolWithIdle(name, except: pool), let connection = unsafe connection(found.firstIdle) {
+            close(connection)
+            return true
         }
-        close(connection)
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+        let shared = unsafe http2.first { other in
+            other.idleConnection != nil && other.name != pool
+                && (other.name == name || other.name.hasBytePrefix(prefix))
+        }
+        guard let connection = shared?.idleConnection else { return false }
+        connection.end(in: self)
         return true
     }
 
@@ -264,9 +322,9 @@ final class WireTable {
 
     /// Closes the idle connections that were not used after an instant. Returns the instant at which the next idle one was last used.
     func closeIdle(usedUntil limit: EngineInstant) -> EngineInstant? {
-        while unsafe oldestIdle >= 0, let connection = unsafe connection(oldestIdle) {
-            guard connection.lastUse <= limit else { return connection.lastUse }
-            close(connection)
+        while let oldest {
+            guard oldest.lastUse <= limit else { return oldest.lastUse }
+            close(idle: oldest)
         }
         return nil
     }
@@ -276,10 +334,16 @@ final class WireTable {
     /// Closes the idle connections from local addresses that the machine has lost, and the others after their request.
     func retire(where isLost: (IPAddress) -> Bool) {
         for entry in unsafe entries {
-            guard case .connection(let connection)? = entry.use,
-                let address = IPAddress(localOf: connection.socket), isLost(address)
-            else { continue }
-            if connection.transfer == nil { close(connection) } else { connection.isRetired = true }
+            switch entry.use {
+            case .connection(let connection)?:
+                guard let address = IPAddress(localOf: connection.socket), isLost(address) else { continue }
+                if connection.transfer == nil { close(connection) } else { connection.isRetired = true }
+            case .http2(let connection)?:
+                guard let address = IPAddress(localOf: connection.socket), isLost(address) else { continue }
+                connection.isRetired = true
+                connection.leave(in: self)
+            case .attempt?, .handshake?, nil: continue
+            }
         }
     }
 }

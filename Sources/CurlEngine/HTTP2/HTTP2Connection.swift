@@ -1,0 +1,452 @@
+import CCurl
+private import Glibc
+
+/// A connection on which the engine itself speaks HTTP/2, many requests at a time. It belongs to the engine thread.
+final class HTTP2Connection: EngineConnection, @unchecked Sendable {
+    // Unchecked: every member but `socket` is only accessed on the engine thread.
+
+    /// The number of bytes that are received, or sent, in one turn of the loop, after which other connections have theirs.
+    private static let bytesPerTurn = 1 << 20
+
+    let pool: HTTP2Pool
+    let engine: CurlEngine
+    private(set) var session: HTTP2Session?
+    /// The number of transfers with streams.
+    private var count = 0
+    /// Whether the connection has carried a request.
+    private var hasCarried = false
+    /// Whether no more streams begin, and the connection is closed after the present ones.
+    private var isLeaving = false
+    /// Whether the table lists the connection among those with frames to be sent.
+    var isReadyListed = false
+    /// Whether the table lists the connection among the idle ones.
+    var isListedAsIdle = false
+    /// The bytes that the socket has not taken, from ``start`` on.
+    private var rest: [UInt8] = []
+    private var start = 0
+    /// Whether TLS must receive a message of the server before it sends more.
+    private var waitsForServer = false
+    /// The server's GOAWAY, if it has sent one.
+    private var goAway: HTTP2GoAway?
+    /// The phase of the connection.
+    private var phase = Phase.open
+
+    private enum Phase {
+        case open
+        /// The streams have failed, and the last frames are sent.
+        case failed
+        /// The engine has ended.
+        case abandoned
+        case closed
+    }
+
+    /// Creates the connection that was made for a transfer; `nil` if memory has run out.
+    init?(_ link: WireLink, generation: UInt32, peer: Peer, in pool: HTTP2Pool, for transfer: Transfer) {
+        self.pool = pool
+        engine = transfer.engine
+        super.init(link, generation: generation, peer: peer, for: transfer)
+        session = HTTP2Session(
+            HTTP2Session.Settings(), defaults: engine.configuration.defaultHeaderLines, delegate: self)
+        if session == nil { return nil }
+    }
+
+    private var table: WireTable { engine.wire }
+    private var now: EngineInstant { engine.executor.engineLoop.systemNow }
+
+    /// The number of streams that can begin.
+    var room: Int {
+        guard let session, !isLeaving, phase == .open, session.takesStreams else { return 0 }
+        return max(0, session.capacity - count)
+    }
+
+    /// Whether no transfer uses the connection.
+    var isIdle: Bool { count == 0 }
+
+    /// Returns whether the connection can be used for one more stream now. What the server has sent on an idle one is read first.
+    func isUsable() -> Bool {
+        guard room > 0 else { return false }
+        let present = engine.now
+        let lifetime = engine.configuration.maximumLifetimeSeconds
+        let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
+        if isOld || isIdle && lastUse.advanced(by: engine.idleLifetime) <= present {
+            leave(in: table)
+            return false
+        }
+        guard isIdle, hasCarried, !ccurl_socket_is_quiet(socket) || link.tls?.hasPending == true else { return true }
+        receive()
+        return room > 0
+    }
+
+    // MARK: Requests
+
+    /// Sends the request of a transfer on a stream.
+    func send(_ transfer: Transfer) {
+        guard let session else { return }
+        transfer.connection.wire.http2 = self
+        transfer.connection.wire.isReused = hasCarried
+        transfer.attempts += 1
+        (count, hasCarried) = (count + 1, true)
+        table.setIdle(self, false)
+        if transfer.options.readsCertificates, let tls = link.tls {
+            transfer.delegate?.transferDidReceiveCertificates(tls.certificates)
+            // Nothing is sent to a server whose certificates the delegate does not accept.
+            guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
+        }
+        (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
+        transfer.start = engine.now
+        transfer.activity = (transfer.start, transfer.start)
+        do throws(EngineFailure) {
+            let stream = try session.submit(transfer.options)
+            stream.transfer = transfer
+            transfer.connection.wire.stream = stream
+        } catch {
+            return table.end(transfer, error)
+        }
+        transfer.delegate?.transferIsConnected()
+        // The delegate may have cancelled the transfer, of which nothing is sent then.
+        if transfer.isCancelled || transfer.failure != nil { engine.update(transfer) }
+        isReady()
+    }
+
+    /// Removes a transfer. Its stream is reset unless it has ended. Returns whether the connection goes on.
+    func leave(_ transfer: Transfer) -> Bool {
+        let stream = transfer.wire.stream
+        transfer.connection.wire.stream = nil
+        transfer.connection.wire.http2 = nil
+        stream?.transfer = nil
+        count -= 1
+        if let stream, stream.isActive { session?.cancel(stream) }
+        lastUse = engine.now
+        isReady()
+        if count == 0, !isLeaving, phase == .open { table.setIdle(self, true) }
+        return !isLeaving && phase == .open
+    }
+
+    /// Continues a transfer after a change.
+    func goOn(_ transfer: Transfer) {
+        guard let session, let stream = transfer.wire.stream else { return }
+        if transfer.pauses.applied & 4 != 0, !transfer.pauses.isSendingPaused, !transfer.isHeldBack {
+            transfer.pauses.applied &= ~4
+            session.resumeBody(stream)
+        }
+        if stream.isHeld != transfer.isHeld {
+            if stream.isHeld { session.release(stream) } else { session.hold(stream) }
+        }
+        isReady()
+    }
+
+    /// Begins no more streams. The connection is closed after the present ones.
+    func leave(in table: WireTable) {
+        guard !isLeaving else { return }
+        isLeaving = true
+        pool.remove(self)
+        table.setIdle(self, false)
+        isReady()
+    }
+
+    // MARK: Bytes
+
+    /// Lists the connection among those with something to do at the end of the turn of the loop.
+    func isReady() {
+        guard !isReadyListed, phase != .closed, phase != .abandoned else { return }
+        isReadyListed = true
+        unsafe table.http2.ready.append(self)
+    }
+
+    /// Handles the socket, which is ready.
+    func isReady(_ ready: ReadySocket) {
+        if ready.interest.contains(.read) {
+            waitsForServer = false
+            receive()
+        }
+        isReady()
+    }
+
+    /// Receives bytes, as many as the socket has and one turn allows.
+    private func receive() {
+        var room = Self.bytesPerTurn
+        while phase == .open {
+            guard let session, let buffer = unsafe table.buffer else { return fail(.outOfMemory) }
+            let count = unsafe link.receive(buffer)
+            guard count > 0 else { return receivedNothing(count) }
+            do throws(EngineFailure) {
+                try session.receive(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)
+            } catch {
+                return fail(error)
+            }
+            room -= count
+            isReady()
+            // A full buffer means that there may be more.
+            guard count == buffer.count || link.tls?.hasPending == true else { return }
+            guard room > 0 else { return receiveSoon() }
+        }
+    }
+
+    /// Continues to receive in the next turn of the loop. The kernel reports a socket again, but not the bytes that TLS has received.
+    private func receiveSoon() {
+        guard link.tls != nil else { return }
+        engine.submit { self.receive() }
+    }
+
+    /// Handles the end or the failure of the connection.
+    private func receivedNothing(_ count: Int) {
+        switch Int32(count) {
+        case CCURL_TLS_WAIT: return
+        case CCURL_TLS_MORE: receiveSoon()
+        case 0, CCURL_TLS_CUT_OFF:
+            let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "the server closed the connection")
+            fail(link.tls?.explained(failure) ?? failure)
+        default: fail(link.failure("Recv", CURLE_RECV_ERROR))
+        }
+    }
+
+    /// Sends what is ready, as far as the socket takes it. Closes the connection if nothing is left to do.
+    func flush() {
+        var left = Self.bytesPerTurn
+        while phase == .open || phase == .failed, !waitsForServer {
+            if start < rest.count {
+                let sent = unsafe rest.withUnsafeBytes { unsafe push(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+                start += sent
+                guard start == rest.count else { break }
+                (rest, start) = ([], 0)
+            }
+            guard left > 0, let session, session.wantsWrite, let buffer = unsafe table.buffer else { break }
+            let count = unsafe session.fill(buffer)
+            guard count > 0 else { break }
+            left -= count
+            let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            let sent = unsafe push(bytes)
+            if sent < count { unsafe rest = [UInt8](bytes[sent...]) }
+        }
+        if phase == .failed || isLeaving && count == 0 { return finish() }
+        guard phase == .open else { return }
+        // With the rest of a turn, the socket has room, so that the next turn of the loop continues.
+        let wantsToSend = start < rest.count || left <= 0
+        watch(for: wantsToSend && !waitsForServer ? [.read, .write] : .read, on: engine)
+    }
+
+    /// Passes as many bytes as possible to the system. Returns their number.
+    private func push(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        while count < bytes.count {
+            let sent = unsafe link.send(UnsafeRawBufferPointer(rebasing: bytes[count...]))
+            if sent >= 0 {
+                count += sent
+                continue
+            }
+            waitsForServer = sent == Int(CCURL_TLS_MORE)
+            if sent == Int(CCURL_TLS_FAILED) {
+                // The server may have said why before.
+                let failure = link.failure("Send", CURLE_SEND_ERROR)
+                receive()
+                fail(failure)
+            }
+            break
+        }
+        return count
+    }
+
+    // MARK: Ends
+
+    /// Ends the connection, and all of its streams with a failure.
+    func fail(_ failure: EngineFailure) {
+        guard phase == .open else { return }
+        phase = .failed
+        leave(in: table)
+        session?.connectionEnded(failure)
+        isReady()
+    }
+
+    /// Ends the connection, which is idle.
+    func end(in table: WireTable) {
+        leave(in: table)
+        flush()
+    }
+
+    private func finish() {
+        if phase == .open { tellEnd() }
+        table.close(self)
+    }
+
+    /// Tells the server the end, if the socket takes that at once.
+    private func tellEnd() {
+        guard start == rest.count, let session, let buffer = unsafe table.buffer else { return }
+        session.goAway()
+        let count = unsafe session.fill(buffer)
+        _ = unsafe link.send(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+
+    /// Closes the socket.
+    func closeSocket() {
+        guard phase != .closed else { return }
+        phase = .closed
+        observation?.end()
+        link.tls?.close()
+        _ = Glibc.close(socket)
+    }
+
+    /// Ends all transfers without events, because the engine ends, and closes the socket.
+    func abandon() {
+        if phase == .open { tellEnd() }
+        phase = .abandoned
+        session?.connectionEnded(.outOfMemory)
+        closeSocket()
+    }
+}
+
+// MARK: - The events of the session
+
+extension HTTP2Connection: HTTP2SessionDelegate {
+    func stream(_ stream: HTTP2Stream, didReceiveInformational head: WireHead) {
+        guard let transfer = present(stream) else { return }
+        noteFirstByte(transfer)
+        transfer.delegate?.transferDidReceiveInformational(head)
+    }
+
+    func stream(_ stream: HTTP2Stream, didReceiveHead head: consuming WireHead) {
+        guard let transfer = present(stream) else { return }
+        noteFirstByte(transfer)
+        transfer.activity.last = engine.now
+        if transfer.options.decodesContent, head.fields.firstValueLength(of: Self.contentEncoding) != nil {
+            transfer.receiving.codings = head.fields.contentCodings
+        }
+        if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
+        transfer.delegate?.transferDidReceiveHead(head)
+        holdIfNeeded(stream, transfer)
+    }
+
+    private static let contentEncoding = Array("content-encoding".utf8)
+
+    func stream(_ stream: HTTP2Stream, didReceiveBody bytes: RawSpan) {
+        guard let transfer = present(stream) else { return }
+        transfer.activity.last = engine.now
+        if transfer.receiving.count > 0 || transfer.receiving.codings.isEmpty || transfer.prepareDecoding() {
+            transfer.receiving.count += Int64(bytes.byteCount)
+            if let decoder = transfer.receiving.decoder {
+                _ = transfer.decode(bytes, with: decoder)
+            } else {
+                transfer.delegate?.transferDidReceiveBody(bytes)
+            }
+        }
+        guard !transfer.isCancelled else { return }
+        if transfer.failure != nil { return table.end(transfer, nil) }
+        holdIfNeeded(stream, transfer)
+    }
+
+    func streamDidEnd(_ stream: HTTP2Stream, trailers: WireFields) {
+        guard let transfer = present(stream) else { return }
+        table.end(transfer, nil, trailers: trailers, keeps: true)
+    }
+
+    func streamDidFail(_ stream: HTTP2Stream, _ failure: EngineFailure) {
+        guard let transfer = stream.transfer else { return }
+        if phase == .abandoned { return transfer.abandon() }
+        // The cancellation is handled with the changes.
+        guard !transfer.isCancelled else { return }
+        guard transfer.failure == nil else { return table.end(transfer, nil) }
+        let reason = reason(failure, of: stream, transfer)
+        if reason.asksForCalm { pool.calm.didReceiveCall(at: now) }
+        var repetition =
+            transfer.repetition.onHTTP2 ?? HTTP2Repetition(mayBeReplayed: transfer.options.mayBeReplayed)
+        let decision = repetition.decide(
+            reason, hasHead: stream.hasFinalHead, hasLostBody: transfer.sending.hasBegun)
+        transfer.repetition.onHTTP2 = repetition
+        switch decision {
+        case .fails: table.end(transfer, transfer.failure(failure, after: reason, of: stream))
+        case .again(let time): table.restart(transfer, after: time, now: now)
+        case .againOverHTTP1: table.restart(transfer, mustSpeakHTTP1: true)
+        }
+    }
+
+    /// Returns the reason for which a stream has failed.
+    private func reason(
+        _ failure: EngineFailure, of stream: HTTP2Stream, _ transfer: Transfer
+    ) -> HTTP2Repetition.Reason {
+        if let goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
+        if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
+        return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
+    }
+
+    /// Returns the transfer of a stream, unless it is cancelled.
+    private func present(_ stream: HTTP2Stream) -> Transfer? {
+        guard let transfer = stream.transfer, !transfer.isCancelled else { return nil }
+        return transfer
+    }
+
+    private func noteFirstByte(_ transfer: Transfer) {
+        guard transfer.wire.firstByte == 0 else { return }
+        transfer.connection.wire.firstByte = engine.executor.engineLoop.systemNow.nanoseconds
+    }
+
+    private func holdIfNeeded(_ stream: HTTP2Stream, _ transfer: Transfer) {
+        if !stream.isHeld, transfer.isHeld { session?.hold(stream) }
+    }
+
+    // MARK: Requests
+
+    func fillBody(of stream: HTTP2Stream, into room: UnsafeMutableRawBufferPointer) -> HTTP2BodyPart {
+        guard let transfer = present(stream), transfer.failure == nil else { return HTTP2BodyPart(count: 0) }
+        let count = unsafe transfer.fillUpload(room)
+        // Another result than a count is that there are no bytes now.
+        guard count >= 0, count <= room.count else { return HTTP2BodyPart(count: 0) }
+        var length: Int64?
+        if case .stream(let known) = transfer.options.body { length = known }
+        let taken = transfer.sending.takenBytes
+        let isAtEnd = count == 0 || transfer.upload.isAtEnd
+        // The end of a body whose length is known may be announced after its response has come.
+        let isEnd = isAtEnd || taken == length && !transfer.options.hasTrailers
+        // The server would not accept another length than the announced one.
+        if let length, taken > length || isAtEnd && taken < length {
+            let text = "the body has another length than the one announced"
+            transfer.failure = EngineFailure(kind: .internalError, message: text)
+            engine.update(transfer)
+            return HTTP2BodyPart(count: 0)
+        }
+        if isEnd { transfer.sending.hasPassedEnd = true }
+        return HTTP2BodyPart(count: count, isEnd: isEnd, trailers: isEnd ? transfer.sending.trailers : nil)
+    }
+
+    func streamDidSendHead(_ stream: HTTP2Stream) {
+        guard let transfer = present(stream) else { return }
+        transfer.activity = (engine.now, engine.now)
+    }
+
+    func streamDidSendRequest(_ stream: HTTP2Stream) {}
+
+    // MARK: The connection
+
+    func sessionDidChangeCapacity() { isReady() }
+
+    func sessionDidReceive(_ goAway: HTTP2GoAway) {
+        self.goAway = HTTP2GoAway(goAway, after: self.goAway)
+        if goAway.code == .enhanceYourCalm { pool.calm.didReceiveCall(at: now) }
+        leave(in: table)
+    }
+
+    func sessionDidReceivePong(_ payload: UInt64) {}
+
+    func sessionDidFail(_ failure: EngineFailure) {}
+}
+
+extension Transfer {
+    /// Whether the reader takes no bytes now.
+    fileprivate var isHeld: Bool { pauses.isSuspended || pauses.isReceivingPaused || pauses.isYielding }
+
+    /// Returns the failure of the transfer, which is not sent again after its stream has failed.
+    fileprivate func failure(
+        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
+    ) -> EngineFailure {
+        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
+        if sending.hasBegun {
+            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
+            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
+        }
+        return isUnprocessed || options.mayBeReplayed ? failure : EngineFailure(kind: .replayRefused, message: "")
+    }
+}
+
+extension HTTP2Repetition.Reason {
+    /// Whether the server asks for fewer requests.
+    fileprivate var asksForCalm: Bool { self == .reset(.enhanceYourCalm) || self == .excluded(.enhanceYourCalm) }
+}
