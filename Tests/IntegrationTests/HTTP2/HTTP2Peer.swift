@@ -17,7 +17,7 @@ struct HTTP2Peer: Sendable {
     let way: Way
 
     init(
-        _ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .one, clock: TestClock? = nil
+        _ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .one, clock: (any EngineClock)? = nil
     ) async throws {
         peer = try await started.value
         self.way = way

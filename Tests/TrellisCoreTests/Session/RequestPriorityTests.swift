@@ -40,7 +40,7 @@ struct RequestPriorityTests {
     }
 
     /// A server learns a priority only if the caller wants that.
-    @Test(arguments: [(RequestPriority.low, "u=5"), (.normal, nil), (.high, "u=1")])
+    @Test(arguments: [(.low, "u=5"), (.normal, nil), (.high, "u=1")] as [(RequestPriority, String?)])
     func theFieldForTheServer(_ priority: RequestPriority, _ value: String?) throws {
         let name = try #require(HTTPField.Name("Priority"))
         #expect(Request("/").withPriority(priority).headers[name] == nil)
