@@ -18,10 +18,8 @@ struct HTTP2HostileTests {
     private struct Codes: Decodable { let codes: [UInt32] }
     private struct Count: Decodable { let count: Int }
 
-    private func peer(
-        _ way: HTTP2Peer.Way, clock: any EngineClock = LeapingClock()
-    ) async throws -> HTTP2Peer {
-        let peer = try await HTTP2Peer(Self.started, way, clock: clock)
+    private func peer(_ way: HTTP2Peer.Way, clock: TestClock? = nil) async throws -> HTTP2Peer {
+        let peer = try await HTTP2Peer(Self.started, way, clock: clock, leaping: LeapingClock())
         let _: Codes = try await peer.peer.answer(to: "goaways")
         let _: Count = try await peer.peer.answer(to: "connections")
         return peer
