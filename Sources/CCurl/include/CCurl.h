@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "CCurlCodec.h"
+#include "CCurlHTTP2.h"
 #include "CCurlHeads.h"
 #include "CCurlLibraries.h"
 #include "CCurlSystem.h"

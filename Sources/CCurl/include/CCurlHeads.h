@@ -50,6 +50,12 @@ struct ccurl_fields {
 int ccurl_fields_read(struct ccurl_fields *_Nonnull fields, const void *_Nonnull from, size_t length, void *_Nonnull to,
                       size_t capacity);
 
+#define CCURL_NOTE_LENGTHS 64 // there is a Content-Length that is no plain number, or several
+// Adds a field of HTTP/2, which is no line, to the lines at `to`, which has room for the texts and two more bytes: in the form of
+// `ccurl_head_append`. Returns false if the field is malformed (RFC 9113, sections 8.2.1 and 8.2.2). The limits are the caller's.
+bool ccurl_fields_add(struct ccurl_fields *_Nonnull fields, const void *_Nonnull name, size_t name_length,
+                      const void *_Nonnull value, size_t value_length, void *_Nonnull to);
+
 // Returns whether the value of a Connection has the option `close`.
 bool ccurl_has_close(const void *_Nonnull list, size_t length);
 

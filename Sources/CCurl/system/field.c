@@ -222,6 +222,38 @@ int ccurl_fields_read(struct ccurl_fields *fields, const void *from, size_t leng
   return end;
 }
 
+// Returns whether a field, whose name is in lower case, is about the connection, which HTTP/2 forbids.
+static bool is_of_connection(const unsigned char *name, size_t length) {
+  switch (length) {
+  case 7: return memcmp(name, "upgrade", 7) == 0;
+  case 10: return memcmp(name, "connection", 10) == 0 || memcmp(name, "keep-alive", 10) == 0;
+  case 16: return memcmp(name, "proxy-connection", 16) == 0;
+  case 17: return memcmp(name, "transfer-encoding", 17) == 0;
+  default: return false;
+  }
+}
+
+bool ccurl_fields_add(struct ccurl_fields *fields, const void *name, size_t name_length, const void *value,
+                      size_t value_length, void *to) {
+  const unsigned char *bytes = name, *text = value;
+  unsigned char *line = (unsigned char *)to + fields->written;
+  bool is_token = name_length > 0;
+  for (size_t index = 0; index < name_length; index++) {
+    is_token &= is_token_byte[bytes[index]] & ((unsigned char)(bytes[index] - 'A') > 'Z' - 'A');
+  }
+  if (!is_token || is_of_connection(bytes, name_length) || has_line_break(text, value_length)) return false;
+  while (value_length > 0 && (text[0] == ' ' || text[0] == '\t')) text++, value_length--;
+  while (value_length > 0 && (text[value_length - 1] == ' ' || text[value_length - 1] == '\t')) value_length--;
+  if (!fields->is_trailers && !note(bytes, name_length, text, value_length, fields)) fields->notes |= CCURL_NOTE_LENGTHS;
+  memcpy(line, bytes, name_length);
+  line[name_length] = ':';
+  memcpy(line + name_length + 1, text, value_length);
+  line[name_length + 1 + value_length] = '\n';
+  fields->written += name_length + value_length + 2;
+  fields->count++;
+  return true;
+}
+
 size_t ccurl_field_find(const void *lines, size_t length, size_t start, const void *name, size_t name_length,
                         struct ccurl_field *field) {
   const char *bytes = lines;

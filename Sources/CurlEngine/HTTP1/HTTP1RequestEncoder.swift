@@ -97,34 +97,38 @@ extension TransferOptions {
     /// Appends the method and the target of the request: the path and the query, or the whole URL for an HTTP proxy that makes no tunnel
     /// (RFC 9112, section 3.2). Returns `false` if one of them is malformed.
     fileprivate func appendTarget(to bytes: inout [UInt8], roomFor rest: Int) -> Bool {
-        let text = url.text.utf8.span
-        let root = url.origin.utf8.count
         let method = method.utf8.span
         guard method.isToken else { return false }
-        bytes.reserveCapacity(bytes.count + method.count + text.count + rest + 64)
+        bytes.reserveCapacity(bytes.count + method.count + url.text.utf8.count + rest + 64)
         bytes.append(copying: method)
         bytes.append(UInt8(ascii: " "))
         let start = bytes.count
-        let isOfServer = url.target.map { $0 == URLText.serverTarget && self.method == "OPTIONS" } ?? false
-        let isWhole = forwardProxy != nil
-        if isWhole {
+        if forwardProxy != nil {
             bytes += "http://".utf8
             url.appendAuthority(to: &bytes)
-        } else if isOfServer {
-            bytes.append(UInt8(ascii: "*"))
         }
-        if !isOfServer {
-            if root == text.count || text[root] != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
-            bytes.append(copying: text.extracting(root...))
-        }
+        appendPath(to: &bytes)
         return bytes.span.extracting(start...).isVisibleASCII
+    }
+
+    /// Appends the path and the query, or the asterisk of a request that is for the server as a whole (RFC 9112, section 3.2.4).
+    func appendPath(to bytes: inout [UInt8]) {
+        let isOfServer = url.target.map { $0 == URLText.serverTarget && method == "OPTIONS" } ?? false
+        if isOfServer {
+            if forwardProxy == nil { bytes.append(UInt8(ascii: "*")) }
+            return
+        }
+        let text = url.text.utf8.span
+        let root = url.origin.utf8.count
+        if root == text.count || text[root] != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
+        bytes.append(copying: text.extracting(root...))
     }
 }
 
 extension WireURL {
     /// Appends the host and any port other than the scheme's default, without the zone of an IPv6 address, which has a meaning on this
     /// machine only (RFC 6874, section 4).
-    fileprivate func appendAuthority(to bytes: inout [UInt8]) {
+    func appendAuthority(to bytes: inout [UInt8]) {
         let authority = origin.utf8.span.extracting((scheme.utf8.count + 3)...)
         let isIPv6 = !authority.isEmpty && authority[0] == UInt8(ascii: "[")
         let zone = isIPv6 ? authority.offset(of: UInt8(ascii: "%")) : authority.count

@@ -4,6 +4,9 @@
 /// such a call, except ``HTTP2Session/receive(_:)`` and ``HTTP2Session/fill(_:)``. After ``streamDidEnd(_:trailers:)``,
 /// ``streamDidFail(_:_:)`` or ``HTTP2Session/cancel(_:_:)`` no call follows for the stream.
 protocol HTTP2SessionDelegate: AnyObject {
+    /// The present instant.
+    var now: EngineInstant { get }
+
     /// Delivers a head with a status of 1xx.
     func stream(_ stream: HTTP2Stream, didReceiveInformational head: WireHead)
     /// Delivers the final head.
@@ -30,8 +33,8 @@ protocol HTTP2SessionDelegate: AnyObject {
     func sessionDidReceive(_ goAway: HTTP2GoAway)
     /// Notifies the receiver of the response to a ``HTTP2Session/ping(_:)``.
     func sessionDidReceivePong(_ payload: UInt64)
-    /// Notifies the receiver that the connection cannot be used any more, after all streams have failed. The bytes of the next
-    /// ``HTTP2Session/fill(_:)`` tell the server.
+    /// Notifies the receiver that the connection cannot be used any more, after all streams have failed, unless
+    /// ``HTTP2Session/receive(_:)`` throws the failure. The bytes of the next ``HTTP2Session/fill(_:)`` tell the server.
     func sessionDidFail(_ failure: EngineFailure)
 }
 

@@ -1,9 +1,45 @@
 /// A request and its response on an ``HTTP2Session``. It belongs to the engine thread.
 final class HTTP2Stream {
+    /// The request's body on its way.
+    struct Sending {
+        /// The body, if it is in memory, and the number of its bytes that were written.
+        var bytes: [UInt8] = []
+        var start = 0
+        /// The number of bytes that are still to be sent; `nil` if it is unknown.
+        var rest: Int64?
+        /// Whether the body is delivered by the session's delegate.
+        var isStream = false
+        /// Whether the body waits for ``HTTP2Session/resumeBody(_:)``, whatever bytes there are.
+        var isHeldBack = false
+        /// Whether the delegate is being asked for bytes, and has told meanwhile that there are some.
+        var isAsking = false, mustAskAgain = false
+        /// Whether the last part is as long as the server's windows allowed.
+        var isCut = false
+    }
+
+    /// The response's body on its way.
+    struct Receiving {
+        /// The number of bytes that are still to arrive; `nil` if it is unknown.
+        var rest: Int64?
+        /// The bytes that were received while the reader took none, from ``start`` on.
+        var held: [UInt8] = []
+        var start = 0
+        /// What follows the held bytes, if the stream has ended.
+        var end: Result<WireFields, EngineFailure>?
+
+        var heldCount: Int { held.count - start }
+    }
+
     /// The number of the stream (RFC 9113, section 5.1.1).
-    let number: Int32
+    var number: Int32 = 0
+    /// The place of the stream in its session.
+    var index = 0
     /// The transfer whose request the stream carries, if any. Only the user of the session uses it.
     var transfer: Transfer?
+    /// The properties of the request on which the reading of its response depends.
+    let traits: HTTP1RequestTraits
+    /// The limit in bytes on all heads together, and on the trailers.
+    let headLimit: Int
 
     /// Whether the head of the request was sent.
     var isHeadSent = false
@@ -11,12 +47,29 @@ final class HTTP2Stream {
     var isRequestSent = false
     /// Whether the final head was received.
     var hasFinalHead = false
-    /// The number of bytes of all heads, and of the trailer fields: names and values.
+    /// The number of bytes of all heads, and of the trailer fields, as they would be in HTTP/1.1.
     var headBytes = 0
     /// Whether the reader takes no bytes now.
     var isHeld = false
     /// Whether neither the response has ended nor the stream has failed.
     var isActive = true
 
-    init(number: Int32) { self.number = number }
+    // Exclusivity is unchecked: one thread uses these values, and no access to one of them calls code that uses it.
+    @exclusivity(unchecked) var sending = Sending()
+    @exclusivity(unchecked) var receiving = Receiving()
+    /// The window for the response's body; `nil` before the first bytes.
+    @exclusivity(unchecked) var window: HTTP2ReceiveWindow?
+
+    init(_ options: TransferOptions) {
+        var traits: HTTP1RequestTraits = []
+        if options.method == "HEAD" { traits.insert(.isHead) }
+        if options.method == "CONNECT" { traits.insert(.isConnect) }
+        self.traits = traits
+        headLimit = options.maximumHeaderBytes
+        switch options.body {
+        case .none: break
+        case .bytes(let bytes): unsafe (sending.bytes, sending.rest) = (bytes, Int64(bytes.count))
+        case .stream(let length): unsafe (sending.isStream, sending.rest) = (true, length)
+        }
+    }
 }
