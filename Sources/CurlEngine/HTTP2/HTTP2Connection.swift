@@ -2,7 +2,7 @@ import CCurl
 private import Glibc
 
 /// A connection on which the engine itself speaks HTTP/2, many requests at a time. It belongs to the engine thread.
-final class HTTP2Connection: EngineConnection, @unchecked Sendable {
+final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member but `socket` is only accessed on the engine thread.
 
     /// The number of bytes that are received, or sent, in one turn of the loop, after which other connections have theirs.
@@ -28,6 +28,8 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     private var waitsForServer = false
     /// The server's GOAWAY, if it has sent one.
     private var goAway: HTTP2GoAway?
+    /// The timer for the session's next check.
+    private var timer: EngineTimer?
     /// The phase of the connection.
     private var phase = Phase.open
 
@@ -51,12 +53,12 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     }
 
     private var table: WireTable { engine.wire }
-    private var now: EngineInstant { engine.executor.engineLoop.systemNow }
+    var now: EngineInstant { engine.executor.engineLoop.systemNow }
 
     /// The number of streams that can begin.
     var room: Int {
         guard let session, !isLeaving, phase == .open, session.takesStreams else { return 0 }
-        return max(0, session.capacity - count)
+        return max(0, session.capacity - session.activeStreams)
     }
 
     /// Whether no transfer uses the connection.
@@ -72,10 +74,17 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
             leave(in: table)
             return false
         }
-        guard isIdle, hasCarried, !ccurl_socket_is_quiet(socket) || link.tls?.hasPending == true else { return true }
-        receive()
+        guard isIdle, hasCarried, let session else { return true }
+        if !ccurl_socket_is_quiet(socket) || link.tls?.hasPending == true { receive() }
+        if unsafe session.policy.keepalive.isStale(at: now) {
+            session.perform(unsafe session.policy.keepalive.checkIdle(at: now))
+            isReady()
+        }
         return room > 0
     }
+
+    /// Whether the server has to prove first that it is there.
+    var isInDoubt: Bool { unsafe phase == .open && session?.policy.keepalive.isInDoubt == true }
 
     // MARK: Requests
 
@@ -223,6 +232,22 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
         // With the rest of a turn, the socket has room, so that the next turn of the loop continues.
         let wantsToSend = start < rest.count || left <= 0
         watch(for: wantsToSend && !waitsForServer ? [.read, .write] : .read, on: engine)
+        setTimer()
+    }
+
+    /// Sets the timer for the session's next check. Bytes that arrive only move that later.
+    private func setTimer() {
+        guard let deadline = session?.deadline else { return }
+        if let set = timer?.deadline, set <= deadline { return }
+        let timer = timer ?? EngineTimer(self)
+        self.timer = timer
+        engine.executor.engineLoop.set(timer, onSystemAt: deadline)
+    }
+
+    /// Makes the session's check.
+    func timerIsDue() {
+        session?.check()
+        isReady()
     }
 
     /// Passes as many bytes as possible to the system. Returns their number.
@@ -280,6 +305,8 @@ final class HTTP2Connection: EngineConnection, @unchecked Sendable {
     func closeSocket() {
         guard phase != .closed else { return }
         phase = .closed
+        if let timer { engine.executor.engineLoop.cancelOnSystem(timer) }
+        timer = nil
         observation?.end()
         link.tls?.close()
         _ = Glibc.close(socket)
@@ -425,7 +452,11 @@ extension HTTP2Connection: HTTP2SessionDelegate {
 
     func sessionDidReceivePong(_ payload: UInt64) {}
 
-    func sessionDidFail(_ failure: EngineFailure) {}
+    func sessionDidFail(_ failure: EngineFailure) {
+        guard phase == .open else { return }
+        phase = .failed
+        leave(in: table)
+    }
 }
 
 extension Transfer {

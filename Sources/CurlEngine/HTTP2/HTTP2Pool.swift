@@ -68,11 +68,25 @@ final class HTTP2Pool {
         return nil
     }
 
+    /// Whether there is a connection that takes streams.
+    var hasConnections: Bool { !connections.isEmpty }
+
+    /// The reason why transfers wait.
+    var reasonForWaiting: String {
+        guard let first = connections.first else { return "another request is connecting to \(name)" }
+        let carriers =
+            connections.count == 1
+            ? "the connection to \(name) carries" : "all \(connections.count) connections to \(name) carry"
+        return "\(carriers) as many requests as the server allows (\(first.session?.capacity ?? 0) each)"
+    }
+
     /// An idle connection, if any.
     var idleConnection: HTTP2Connection? { connections.first(where: \.isIdle) }
 
     private var mayConnect: Bool {
-        guard leading > 0 else { return connections.count < Self.maximumConnections }
+        guard leading > 0 else {
+            return connections.count < Self.maximumConnections && !connections.contains(where: \.isInDoubt)
+        }
         if hasFailed, connections.isEmpty { return true }
         return connections.count + leading < Self.maximumConnections
             && waitingCount >= leading * (Self.assumedStreams - 1)

@@ -76,6 +76,20 @@ extension WireTable {
         engine.enqueue(transfers)
     }
 
+    /// Returns whether a waiting transfer waits for a stream, and not for the first connection.
+    func waitsForStream(_ transfer: Transfer) -> Bool {
+        unsafe http2.known(transfer.options.wirePool)?.hasConnections ?? false
+    }
+
+    /// Returns the reason why a transfer is not connected yet; `nil` if it does not wait for others.
+    func reasonForWaiting(_ transfer: Transfer) -> String? {
+        switch transfer.wire.sharing {
+        case .none, .leading: nil
+        case .delayed: "the server has refused requests"
+        case .waiting: unsafe http2.known(transfer.options.wirePool)?.reasonForWaiting
+        }
+    }
+
     // MARK: Delays
 
     /// Starts a transfer again, after a time.
@@ -111,6 +125,7 @@ extension WireTable {
         while pool.hasWaiting {
             guard let way = pool.wayForNext, let transfer = pool.next() else { return }
             waiting.remove(transfer)
+            if pool.hasConnections { transfer.place.waitEnd = transfer.engine.now }
             switch way {
             case .stream(let connection): connection.send(transfer)
             default:

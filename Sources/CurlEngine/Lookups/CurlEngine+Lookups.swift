@@ -64,6 +64,6 @@ extension CurlEngine {
 
     /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.
     func reasonForWaiting(_ transfer: Transfer) -> String? {
-        lookups.reason(for: transfer) ?? streams.reason(for: transfer)
+        lookups.reason(for: transfer) ?? streams.reason(for: transfer) ?? wire.reasonForWaiting(transfer)
     }
 }

@@ -147,7 +147,9 @@ package final class Transfer: @unchecked Sendable {
 
     /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
     /// the transfer has not waited.
-    package var connectStart: EngineInstant? { engine.streams.connectStart(self) }
+    package var connectStart: EngineInstant? {
+        wire.sharing == .waiting && engine.wire.waitsForStream(self) ? engine.now : engine.streams.connectStart(self)
+    }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {

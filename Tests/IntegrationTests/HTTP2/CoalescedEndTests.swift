@@ -2,6 +2,7 @@ import CurlEngine
 import Dispatch
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

@@ -1,0 +1,219 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The engine itself speaks HTTP/2 on its own connections.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: HTTP2Session.isAvailable, "needs nghttp2"))
+struct WireHTTP2Tests {
+    /// A server of HTTP/2 with prior knowledge, and an engine.
+    private struct World {
+        let server: LoopbackServer
+        let run: EngineRun
+
+        init(_ script: @escaping @Sendable (RawHTTP2) throws -> Void) throws {
+            server = try LoopbackServer { try script(RawHTTP2(connection: $0)) }
+            var configuration = EngineConfiguration()
+            configuration.speaksHTTP2 = true
+            run = EngineRun(configuration)
+        }
+
+        func options(
+            _ method: String = "GET", body: TransferOptions.Body = .none, mayBeReplayed: Bool = true
+        ) throws -> TransferOptions {
+            TransferOptions(
+                url: try WireURL(parsing: server.url("/")), method: method, body: body, version: .http2PriorKnowledge,
+                mayBeReplayed: mayBeReplayed)
+        }
+
+        func get() async throws -> EngineRun.Outcome { await run.perform(try options()) }
+
+        /// Runs transfers at the same time.
+        func performTogether(_ count: Int) async throws -> [EngineRun.Outcome] {
+            let options = try options(), run = run
+            return await withTaskGroup(of: EngineRun.Outcome.self) { group in
+                for _ in 0..<count { group.addTask { await run.perform(options) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+        }
+
+        func finish() async throws {
+            await run.finish()
+            try await server.waitUntilAllClosed()
+        }
+    }
+
+    private static func answer(_ stream: UInt32, _ text: String = "good") -> [UInt8] {
+        RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, RawHTTP2.statusOK)
+            + RawHTTP2.frame(RawHTTP2.data, RawHTTP2.endStream, stream: stream, Array(text.utf8))
+    }
+
+    /// Returns the frame of a GOAWAY without an error.
+    private static func goAway(last stream: UInt32) -> [UInt8] {
+        RawHTTP2.frame(
+            RawHTTP2.goAway, 0, stream: 0,
+            (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + [0, 0, 0, 0])
+    }
+
+    @Test func requestsShareAConnection() async throws {
+        let world = try World { peer in
+            try peer.connection.write(Self.answer(try peer.readRequest()))
+            while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
+        }
+        let first = try await world.get(), second = try await world.get()
+        #expect(first.text == "good" && second.text == "good" && world.server.acceptedCount == 1)
+        #expect(first.head?.version == .http2 && first.head?.status == 200)
+        #expect(first.end?.report.isReusedConnection == false && second.end?.report.isReusedConnection == true)
+        #expect(second.end?.report.peerAddress == "127.0.0.1" && second.end?.report.connect == 0)
+        let run = world.run
+        #expect(await run.onEngine { (run.engine.wire.openCount, run.engine.wire.idleCount) == (1, 1) })
+        try await world.finish()
+    }
+
+    @Test func requestsThatBeginTogetherWaitForTheFirstConnection() async throws {
+        let world = try World { peer in
+            // No response comes before all requests were sent.
+            let streams = [try peer.readRequest(), try peer.readFurtherRequest(), try peer.readFurtherRequest()]
+            for stream in streams.reversed() { try peer.connection.write(Self.answer(stream)) }
+            _ = try peer.connection.readToEnd()
+        }
+        let outcomes = try await world.performTogether(3)
+        #expect(outcomes.allSatisfy { $0.text == "good" } && world.server.acceptedCount == 1)
+        try await world.finish()
+    }
+
+    @Test func aRequestBeyondAGoAwayIsSentAgainWhateverItsMethod() async throws {
+        let world = try World { peer in
+            let stream = try peer.readRequest()
+            if peer.connection.ordinal == 1 {
+                try peer.connection.write(Self.goAway(last: 0))
+            } else {
+                try peer.connection.write(Self.answer(stream))
+            }
+            _ = try peer.connection.readToEnd()
+        }
+        let outcome = await world.run.perform(
+            try world.options("POST", body: .bytes(Array("body".utf8)), mayBeReplayed: false))
+        #expect(outcome.text == "good" && world.server.acceptedCount == 2)
+        try await world.finish()
+    }
+
+    @Test func aCancelledRequestResetsItsStreamAlone() async throws {
+        let world = try World { peer in
+            let stream = try peer.readRequest()
+            try peer.connection.write(
+                RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, RawHTTP2.statusOK))
+            while true {
+                let head = try peer.connection.read(exactly: 9)
+                let payload = try peer.connection.read(exactly: Int(head[1]) << 8 | Int(head[2]))
+                guard head[3] == RawHTTP2.reset else { continue }
+                // CANCEL
+                guard payload == [0, 0, 0, 8] else { return peer.connection.reset() }
+                break
+            }
+            try peer.connection.write(Self.answer(try peer.readFurtherRequest()))
+            _ = try peer.connection.readToEnd()
+        }
+        let options = try world.options(), run = world.run
+        await withContinuation { continuation in
+            run.executor.submit {
+                let delegate = Cancelling { continuation.resume() }
+                delegate.transfer = run.engine.start(options, delegate: delegate)
+            }
+        }
+        #expect(try await world.get().text == "good" && world.server.acceptedCount == 1)
+        try await world.finish()
+    }
+
+    /// A delegate that cancels its transfer at the head of the response.
+    private final class Cancelling: TransferDelegate, @unchecked Sendable {
+        // Unchecked: accessed only on the engine thread.
+        var transfer: Transfer?
+        private let whenCancelled: () -> Void
+
+        init(_ whenCancelled: @escaping () -> Void) { self.whenCancelled = whenCancelled }
+
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) {
+            transfer?.cancel()
+            transfer = nil
+            whenCancelled()
+        }
+        func transferDidReceiveBody(_ bytes: RawSpan) {}
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) {}
+    }
+
+    @Test func aStreamedBodyEndsWithItsStream() async throws {
+        let world = try World { peer in
+            var stream = try peer.readRequest()
+            while true {
+                var body: [UInt8] = [], isEnd = false
+                while !isEnd {
+                    let head = try peer.connection.read(exactly: 9)
+                    let payload = try peer.connection.read(exactly: Int(head[1]) << 8 | Int(head[2]))
+                    guard head[3] == RawHTTP2.data else { continue }
+                    body += payload
+                    isEnd = head[4] & RawHTTP2.endStream != 0
+                }
+                try peer.connection.write(Self.answer(stream, String(decoding: body, as: UTF8.self)))
+                stream = try peer.readFurtherRequest()
+            }
+        }
+        for length in [Int64?.some(8), nil] {
+            let outcome = await world.run.perform(try world.options("POST", body: .stream(length: length)))
+            #expect(outcome.text == "streamed" && outcome.end?.report.bytesSent == 8)
+        }
+        try await world.finish()
+    }
+
+    // MARK: The protocol
+
+    /// A server of HTTP/1.1 over TLS, which agrees on no protocol.
+    private struct OldWorld {
+        let server: LoopbackServer
+        let run: EngineRun
+        let trust: TransferTrust
+
+        init() throws {
+            let tls = try LoopbackServer.TLS()
+            server = try LoopbackServer(tls: tls) { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                }
+            }
+            var configuration = EngineConfiguration()
+            configuration.speaksHTTP2 = true
+            run = EngineRun(configuration)
+            var rules = TransferTrust.Rules()
+            rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
+            trust = TransferTrust(server: rules, proxy: TransferTrust.Rules(), number: 1)
+        }
+
+        func options(_ version: TransferOptions.Version) throws -> TransferOptions {
+            TransferOptions(
+                url: try WireURL(parsing: server.url("/")), trust: trust, method: "GET", version: version,
+                mayBeReplayed: true)
+        }
+    }
+
+    @Test func aServerWithoutHTTP2IsSpokenToOverHTTP1() async throws {
+        let world = try OldWorld()
+        let first = await world.run.perform(try world.options(.http2OverTLS))
+        let second = await world.run.perform(try world.options(.http2OverTLS))
+        #expect(first.head?.version == .http1_1 && second.text == "good" && world.server.acceptedCount == 1)
+        await world.run.finish()
+    }
+
+    @Test func nothingIsSentIfHTTP2IsDemandedAndNotAgreedOn() async throws {
+        let world = try OldWorld()
+        let outcome = await world.run.perform(try world.options(.http2Only))
+        #expect(outcome.end?.failure?.kind == .http2NotAgreed)
+        try await world.server.waitUntilAllClosed()
+        #expect(world.server.requests.isEmpty && world.server.acceptedCount == 1)
+        await world.run.finish()
+    }
+}
