@@ -100,7 +100,9 @@ struct HTTP2Policy: Sendable {
         case .refused: (takenStreams, completedStreams) = (max(openStreams, 1), 0)
         case .reset(let window):
             meter.work.resets += 1
-            lateBytes += max(window, 0)
+            // The server may know the larger windows already, although its acknowledgement has not come.
+            let growth = settingsSent == nil ? 0 : limits.streamWindow - HTTP2Limits.initialWindow
+            lateBytes += max(window + growth, 0)
         case .failed: break
         }
     }
@@ -178,8 +180,8 @@ struct HTTP2Policy: Sendable {
         return nil
     }
 
-    /// Returns the fault if so many bytes of control frames wait for the server.
-    func fault(unreadOutput count: Int) -> HTTP2Fault? { count > limits.unreadOutput ? .unreadOutput(count) : nil }
+    /// Returns the fault if so many of this side's frames wait for the server.
+    func fault(waitingFrames count: Int) -> HTTP2Fault? { count > limits.waitingFrames ? .waitingFrames(count) : nil }
 
     private mutating func dataOnClosedStream(_ count: Int) -> HTTP2Fault? {
         lateBytes -= count

@@ -57,7 +57,7 @@ extension HTTP2Session {
 
     // MARK: Frames
 
-    fileprivate func judge(_ fault: HTTP2Fault?) { if let fault { end(fault) } }
+    func judge(_ fault: HTTP2Fault?) { if let fault { end(fault) } }
 
     fileprivate func didReceiveFrame(_ frame: HTTP2Policy.Frame, isOpen: Bool) -> Bool {
         guard let fault = unsafe policy.didReceive(frame, isOpen: isOpen, at: now) else { return true }

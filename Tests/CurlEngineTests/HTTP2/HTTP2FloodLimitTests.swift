@@ -100,8 +100,8 @@ struct HTTP2FloodLimitTests {
 
     @Test func aServerThatDoesNotRead() {
         let policy = connection()
-        #expect(policy.fault(unreadOutput: 1 << 20) == nil)
-        #expect(policy.fault(unreadOutput: 1 << 20 + 1) == .unreadOutput(1 << 20 + 1))
+        #expect(policy.fault(waitingFrames: 10_000) == nil)
+        #expect(policy.fault(waitingFrames: 10_001) == .waitingFrames(10_001))
     }
 
     /// Content on a stream that this side has reset is allowed up to the window that the server has, and not beyond.
@@ -113,6 +113,15 @@ struct HTTP2FloodLimitTests {
         }
         #expect(policy.didReceive(Frame(kind: 0, length: 1_999), isOpen: false, at: Self.start) == nil)
         #expect(policy.didReceive(Frame(kind: 0, length: 1), isOpen: false, at: Self.start) == nil)
+        #expect(policy.didReceive(Frame(kind: 0, length: 1), isOpen: false, at: Self.start) == .dataOnClosedStreams)
+    }
+
+    /// Before the acknowledgement, this side does not know whether the server has the small windows or the large ones.
+    @Test func contentAfterAResetBeforeTheSettingsAreAcknowledged() {
+        var policy = HTTP2Policy(at: Self.start)
+        policy.didOpenStream(at: Self.start)
+        policy.didCloseStream(.reset(window: 65_535))
+        #expect(policy.didReceive(Frame(kind: 0, length: 256 << 10), isOpen: false, at: Self.start) == nil)
         #expect(policy.didReceive(Frame(kind: 0, length: 1), isOpen: false, at: Self.start) == .dataOnClosedStreams)
     }
 
