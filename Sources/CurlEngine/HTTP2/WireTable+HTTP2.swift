@@ -57,6 +57,7 @@ extension WireTable {
             return true
         }
         promote(connection)
+        transfer.connection.wire.isCounted = false
         pool.add(connection, of: transfer)
         connection.send(transfer)
         connection.isReady()
