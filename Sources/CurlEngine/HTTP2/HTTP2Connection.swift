@@ -477,6 +477,7 @@ extension Transfer {
         _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
     ) -> EngineFailure {
         let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        if stream.hasFinalHead, failure.kind == .emptyReply { return failure.as(.bodyCutShort) }
         guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
         if sending.hasBegun {
             let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
