@@ -348,6 +348,10 @@ bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 
+size_t ccurl_http2_waiting_frames(struct ccurl_http2 *connection) {
+  return library.nghttp2_session_get_outbound_queue_size(connection->session);
+}
+
 const char *ccurl_http2_reason(struct ccurl_http2 *connection) { return connection->reason; }
 
 bool ccurl_http2_takes_requests(struct ccurl_http2 *connection) {

@@ -83,6 +83,8 @@ bool ccurl_http2_wants_write(struct ccurl_http2 *_Nonnull connection);
 
 // Returns whether the connection is broken: a GOAWAY of this side, with an error, waits to be sent, or was sent.
 bool ccurl_http2_is_broken(struct ccurl_http2 *_Nonnull connection);
+// Returns the number of frames, apart from DATA, that wait to be sent.
+size_t ccurl_http2_waiting_frames(struct ccurl_http2 *_Nonnull connection);
 // Returns nghttp2's words for the first reason; empty if there are none.
 const char *_Nonnull ccurl_http2_reason(struct ccurl_http2 *_Nonnull connection);
 // Returns whether a request can be begun.

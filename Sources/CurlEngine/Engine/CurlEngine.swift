@@ -228,6 +228,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Passes transfers to libcurl on the next flush.
     func enqueue(_ transfers: [Transfer]) { unsafe starting += transfers }
 
+    /// Starts a transfer again on the next flush, before the others.
+    func enqueueFirst(_ transfer: Transfer) { unsafe starting.insert(transfer, at: 0) }
+
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()

@@ -14,13 +14,13 @@ enum HTTP2Fault: Error, Hashable, Sendable {
     case settingsTimeout(Duration)
     /// The server has answered nothing for that long, not even a PING.
     case silence(Duration)
-    /// The server does not read this side's control frames, whose bytes wait.
-    case unreadOutput(Int)
+    /// The server does not read this side's frames, of which so many wait.
+    case waitingFrames(Int)
 
     /// The code of the GOAWAY that this side sends.
     var code: HTTP2ErrorCode {
         switch self {
-        case .flood, .continuations, .unreadOutput: .enhanceYourCalm
+        case .flood, .continuations, .waitingFrames: .enhanceYourCalm
         case .dataOnClosedStreams: .flowControlError
         case .promise, .risingGoAway: .protocolError
         case .settingsTimeout: .settingsTimeout
@@ -28,7 +28,7 @@ enum HTTP2Fault: Error, Hashable, Sendable {
         }
     }
 
-    /// The description of the fault, which follows "HTTP/2 failed: ".
+    /// The description of the fault.
     var message: String {
         switch self {
         case .flood(let kind): "the server sends too many \(kind.frames)"
@@ -38,7 +38,7 @@ enum HTTP2Fault: Error, Hashable, Sendable {
         case .risingGoAway: "the server raises the last stream of its GOAWAY"
         case .settingsTimeout(let time): "the server has not acknowledged the client's SETTINGS within \(time)"
         case .silence(let time): "the server has answered nothing for \(time), not even a PING"
-        case .unreadOutput(let count): "the server does not read: \(count) bytes of control frames wait"
+        case .waitingFrames(let count): "the server does not read: \(count) frames wait for it"
         }
     }
 

@@ -36,6 +36,8 @@ struct HTTP2Keepalive: Sendable {
     }
 
     private static let rareInterval = Duration.seconds(300)
+    /// The time for which a measured round trip holds.
+    private static let measurementAge = Duration.seconds(10)
 
     let settings: Settings
     /// The instant of the last bytes from the server, or of the first request after them if no request was waiting then.
@@ -49,8 +51,8 @@ struct HTTP2Keepalive: Sendable {
     /// The measured time of a round trip in nanoseconds; `nil` before the first measurement. Shorter ones count at once, and longer ones
     /// by and by, because content in queues delays an answer.
     private(set) var roundTrip: Int64?
-    /// The instant of the last measurement.
-    private(set) var measured: EngineInstant?
+    /// The instant of the last measurement, if any.
+    private var measured: EngineInstant?
 
     /// Creates the state of a connection that was just made.
     init(_ settings: Settings = Settings(), at now: EngineInstant) {
@@ -66,7 +68,7 @@ struct HTTP2Keepalive: Sendable {
         isInDoubt = false
     }
 
-    /// Records that something else than the answer to a PING arrived, which ends a silence.
+    /// Records that a head or content arrived, which ends a silence.
     mutating func didReceiveContent() { answered = 0 }
 
     /// Records the first stream of a connection that had none.
@@ -98,24 +100,27 @@ struct HTTP2Keepalive: Sendable {
     func isStale(at now: EngineInstant) -> Bool { now >= active.advanced(by: settings.idleAge) }
 
     /// Begins the check of an idle connection. No stream may be opened before bytes arrive.
-    mutating func checkIdle(at now: EngineInstant) -> Action { doubt(patience: settings.idlePatience, at: now) }
-
-    /// Records that a request was given up which was sent at an instant. If nothing has come since then, no stream may be opened before
-    /// bytes arrive.
-    mutating func didGiveUp(requestSentAt sent: EngineInstant, at now: EngineInstant) -> Action {
-        active <= sent ? doubt(patience: settings.patience, at: now) : .wait
+    mutating func checkIdle(at now: EngineInstant) -> Action {
+        isInDoubt = true
+        guard var ping else { return send(patience: settings.idlePatience, at: now) }
+        // From now on, the answer has the shorter of both times.
+        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.sent)))
+        ping.patience = min(ping.patience, passed + settings.idlePatience)
+        self.ping = ping
+        return .wait
     }
 
-    /// Begins a measurement of the round trip, if none is under way.
+    /// Begins a measurement of the round trip, unless one is under way or recent.
     mutating func measureRoundTrip(at now: EngineInstant) -> Action {
-        ping == nil ? send(patience: settings.patience, at: now) : .wait
+        guard ping == nil, measured.map({ now >= $0.advanced(by: Self.measurementAge) }) ?? true else { return .wait }
+        return send(patience: settings.patience, at: now)
     }
 
     /// Returns what is to be done at an instant.
     mutating func check(streams: Int, at now: EngineInstant) -> Action {
         guard let deadline = deadline(streams: streams), now >= deadline else { return .wait }
-        guard let ping else { return send(patience: settings.patience, at: now) }
-        return .dead(.nanoseconds(now.nanoseconds(since: max(active, ping.sent))))
+        guard ping != nil else { return send(patience: settings.patience, at: now) }
+        return .dead(.nanoseconds(now.nanoseconds(since: active)))
     }
 
     /// The instant of the next ``check(streams:at:)``; `nil` if there is nothing to wait for. Bytes that arrive only move it later.
@@ -129,16 +134,6 @@ struct HTTP2Keepalive: Sendable {
             default: max(settings.interval, Self.rareInterval)
             }
         return active.advanced(by: wait)
-    }
-
-    private mutating func doubt(patience: Duration, at now: EngineInstant) -> Action {
-        isInDoubt = true
-        guard var ping else { return send(patience: patience, at: now) }
-        // From now on, the answer has the shorter of both times.
-        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.sent)))
-        ping.patience = min(ping.patience, passed + patience)
-        self.ping = ping
-        return .wait
     }
 
     private mutating func send(patience: Duration, at now: EngineInstant) -> Action {

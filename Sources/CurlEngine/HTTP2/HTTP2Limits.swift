@@ -14,30 +14,20 @@ struct HTTP2Limits: Hashable, Sendable {
     /// The number of streams after which a connection takes no more. The numbers of streams end at 2³¹ − 1.
     var streamsOfAConnection = 1 << 30 - 1
 
-    // MARK: Windows
-
     /// The window in bytes with which a stream begins.
     var streamWindow = 256 << 10
-    /// The window in bytes with which a connection begins. Its bytes are granted when they arrive, so that it holds no memory.
-    var connectionWindow = 1 << 20
-
-    // MARK: Heads
-
-    /// The number of CONTINUATION frames of a header block. nghttp2 has the same limit.
-    var continuations = 8
-    /// The number of frames and bytes of a head are limited by the transfer, as on HTTP/1.1: its informational heads count, and the
-    /// fields' sizes after their decompression.
-    var frameSize = 16 << 10
-
-    // MARK: Time
-
-    /// The time in which the server acknowledges this side's settings.
-    var settingsTime = Duration.seconds(30)
+    /// The window in bytes with which a stream begins as long as the server does not know ``streamWindow`` (RFC 9113, section 6.9.2).
+    static let initialWindow = 65_535
 
     // MARK: Frames
 
-    /// The bytes of control frames that wait for a server that does not read.
-    var unreadOutput = 1 << 20
+    /// The time in which the server acknowledges this side's settings.
+    var settingsTime = Duration.seconds(30)
+    /// The number of CONTINUATION frames of a header block. nghttp2 has the same limit. The bytes and the fields of all heads of a response
+    /// are limited by its transfer, as on HTTP/1.1.
+    var continuations = 8
+    /// The number of this side's frames, apart from DATA, that wait for a server that does not read.
+    var waitingFrames = 10_000
 
     /// Returns the number of frames of a kind that are allowed without work.
     func allowance(of kind: HTTP2Overhead) -> HTTP2Allowance {

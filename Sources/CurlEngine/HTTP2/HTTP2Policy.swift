@@ -34,8 +34,10 @@ struct HTTP2Policy: Sendable {
     private var settingsSent: EngineInstant?
     /// The number of streams that the server allows; ``HTTP2Limits/streamsBeforeSettings`` before its settings are known.
     private var allowedStreams: Int
-    /// The number of streams that the server has taken when it refused another one, if it did. It grows with each response.
+    /// The number of streams that the server had taken when it refused another one, if it did. It grows when so many have completed.
     private var takenStreams: Int?
+    /// The number of streams that have completed since ``takenStreams`` was set.
+    private var completedStreams = 0
     /// The number of open streams.
     private(set) var openStreams = 0
     /// The number of CONTINUATION frames of the present header block.
@@ -90,12 +92,17 @@ struct HTTP2Policy: Sendable {
     mutating func didCloseStream(_ end: StreamEnd) {
         openStreams -= 1
         switch end {
-        case .completed: takenStreams = takenStreams.map { $0 + 1 }
+        case .completed:
+            guard let taken = takenStreams else { return }
+            completedStreams += 1
+            if completedStreams >= taken { (takenStreams, completedStreams) = (taken + 1, 0) }
         // A server without any stream takes at least one, because otherwise no response would ever raise the number.
-        case .refused: takenStreams = max(openStreams, 1)
+        case .refused: (takenStreams, completedStreams) = (max(openStreams, 1), 0)
         case .reset(let window):
             meter.work.resets += 1
-            lateBytes += max(window, 0)
+            // The server may know the larger windows already, although its acknowledgement has not come.
+            let growth = settingsSent == nil ? 0 : limits.streamWindow - HTTP2Limits.initialWindow
+            lateBytes += max(window + growth, 0)
         case .failed: break
         }
     }
@@ -126,23 +133,27 @@ struct HTTP2Policy: Sendable {
     ///
     /// - Parameter isOpen: Whether the frame's stream is open on this side. It counts for HEADERS and DATA.
     mutating func didReceive(_ frame: Frame, isOpen: Bool, at now: EngineInstant) -> HTTP2Fault? {
-        let isAnswer = frame.kind == Frame.ping && frame.flags & Frame.flag != 0
-        if !isAnswer { keepalive.didReceiveContent() }
+        let isFlagged = frame.flags & Frame.flag != 0
         switch frame.kind {
         case Frame.data:
             guard isOpen else { return dataOnClosedStream(frame.length) }
+            keepalive.didReceiveContent()
             // Whether the frame has content beside its padding is known later.
             guard frame.length == 0 else { return nil }
-            return frame.flags & Frame.flag != 0 ? nil : take(.emptyData, at: now)
+            return isFlagged ? nil : take(.emptyData, at: now)
         case Frame.headers:
             continuations = 0
+            guard isOpen else { return take(.lateHeaders, at: now) }
+            keepalive.didReceiveContent()
             meter.work.heads += 1
-            return isOpen ? nil : take(.lateHeaders, at: now)
+            return nil
         case Frame.continuation:
             continuations += 1
             return continuations > limits.continuations ? .continuations : nil
-        case Frame.settings: return frame.flags & Frame.flag != 0 ? takeAnswer(at: now) : take(.settings, at: now)
-        case Frame.ping: return isAnswer ? nil : take(.ping, at: now)
+        case Frame.settings:
+            guard isFlagged else { return take(.settings, at: now) }
+            return settingsSent == nil ? take(.other, at: now) : nil
+        case Frame.ping: return isFlagged ? nil : take(.ping, at: now)
         case Frame.reset: return take(.reset, at: now)
         case Frame.windowUpdate: return take(.windowUpdate, at: now)
         case Frame.promise: return .promise
@@ -169,16 +180,12 @@ struct HTTP2Policy: Sendable {
         return nil
     }
 
-    /// Returns the fault if so many bytes of control frames wait for the server.
-    func fault(unreadOutput count: Int) -> HTTP2Fault? { count > limits.unreadOutput ? .unreadOutput(count) : nil }
+    /// Returns the fault if so many of this side's frames wait for the server.
+    func fault(waitingFrames count: Int) -> HTTP2Fault? { count > limits.waitingFrames ? .waitingFrames(count) : nil }
 
     private mutating func dataOnClosedStream(_ count: Int) -> HTTP2Fault? {
         lateBytes -= count
         return lateBytes < 0 ? .dataOnClosedStreams : nil
-    }
-
-    private mutating func takeAnswer(at now: EngineInstant) -> HTTP2Fault? {
-        settingsSent == nil ? take(.other, at: now) : nil
     }
 
     private mutating func take(_ kind: HTTP2Overhead, at now: EngineInstant) -> HTTP2Fault? {

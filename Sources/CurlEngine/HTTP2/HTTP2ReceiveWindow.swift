@@ -32,7 +32,7 @@ struct HTTP2ReceiveWindow: Hashable, Sendable {
         guard taken >= size / 2 else { return false }
         let time = now.nanoseconds(since: start)
         (taken, start) = (0, now)
-        guard size < limit, let roundTrip, unread < size / 2, time <= Self.roundTrips * roundTrip else { return false }
+        guard size < limit, let roundTrip, unread < size / 4, time <= Self.roundTrips * roundTrip else { return false }
         size = min(2 * size, limit)
         return true
     }

@@ -54,7 +54,10 @@ extension HTTP2Session {
             ?? HTTP2ReceiveWindow(size: settings.limits.streamWindow, limit: settings.largestWindow, at: now)
         let hasGrown = unsafe window.take(
             bytes.byteCount, unread: stream.receiving.heldCount, roundTrip: policy.keepalive.roundTrip, at: now)
-        if hasGrown { unsafe ccurl_http2_set_window(connection, stream.number, Int32(clamping: window.size)) }
+        if hasGrown {
+            unsafe ccurl_http2_set_window(connection, stream.number, Int32(clamping: window.size))
+            perform(unsafe policy.keepalive.measureRoundTrip(at: now))
+        }
         unsafe stream.window = window
     }
 

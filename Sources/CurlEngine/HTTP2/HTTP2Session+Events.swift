@@ -57,7 +57,7 @@ extension HTTP2Session {
 
     // MARK: Frames
 
-    fileprivate func judge(_ fault: HTTP2Fault?) { if let fault { end(fault) } }
+    func judge(_ fault: HTTP2Fault?) { if let fault { end(fault) } }
 
     fileprivate func didReceiveFrame(_ frame: HTTP2Policy.Frame, isOpen: Bool) -> Bool {
         guard let fault = unsafe policy.didReceive(frame, isOpen: isOpen, at: now) else { return true }
@@ -87,6 +87,7 @@ extension HTTP2Session {
     fileprivate func didClose(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode, _ cause: Int32) {
         switch cause {
         case CCURL_HTTP2_BY_PEER:
+            stream.resetCode = code
             let failure = EngineFailure(
                 kind: .http2, message: "the server has reset the stream with \(code.name)",
                 isUnprocessed: HTTP2Repetition.isUnprocessed(.reset(code)))

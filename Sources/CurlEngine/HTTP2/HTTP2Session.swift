@@ -67,7 +67,8 @@ final class HTTP2Session {
             unsafe bytes.baseAddress.map { unsafe ccurl_http2_receive(connection, $0, bytes.count) } ?? true
         }
         withExtendedLifetime(self) {}
-        guard goesOn else { throw didBreak() }
+        judge(unsafe policy.fault(waitingFrames: ccurl_http2_waiting_frames(connection)))
+        guard goesOn, fault == nil else { throw didBreak() }
     }
 
     /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a GOAWAY

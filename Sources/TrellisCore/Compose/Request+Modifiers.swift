@@ -37,7 +37,17 @@ extension Request {
     public func withMaximumBodySize(_ limit: ByteLimit?) -> Request { setting(\.maximumBodySize, to: limit) }
 
     /// Returns a copy with another ``priority``, which decides the order among requests that wait for each other.
-    public func withPriority(_ priority: RequestPriority) -> Request { setting(\.priority, to: priority) }
+    ///
+    /// - Parameters:
+    ///   - priority: The priority.
+    ///   - tellsServer: Whether the server is told too, by the field `Priority` (RFC 9218): `u=1` for ``RequestPriority/high``, `u=5` for
+    ///     ``RequestPriority/low``, and no field for ``RequestPriority/normal``. A server that knows the field sends the more urgent one of
+    ///     two responses first that share a connection over HTTP/2 or HTTP/3.
+    public func withPriority(_ priority: RequestPriority, tellsServer: Bool = false) -> Request {
+        var request = setting(\.priority, to: priority)
+        if tellsServer { request.headers[.priority] = priority.urgency }
+        return request
+    }
 
     /// Returns a copy with another ``decodesContent``: the choice whether compressed response bodies are requested and decoded.
     public func withContentDecoding(_ decodes: Bool?) -> Request { setting(\.decodesContent, to: decodes) }

@@ -17,7 +17,8 @@ struct HTTP2Peer: Sendable {
     let way: Way
 
     init(
-        _ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .one, clock: TestClock? = nil
+        _ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .one, clock: TestClock? = nil,
+        leaping: LeapingClock? = nil
     ) async throws {
         peer = try await started.value
         self.way = way
@@ -26,7 +27,11 @@ struct HTTP2Peer: Sendable {
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.httpVersion = way == .tls ? .http2 : .http2PriorKnowledge
         session =
-            if let clock { Session(configuration: configuration, clock: clock) } else {
+            if let clock {
+                Session(configuration: configuration, clock: clock)
+            } else if let leaping {
+                Session(configuration, leaping: leaping)
+            } else {
                 Session(configuration: configuration)
             }
     }

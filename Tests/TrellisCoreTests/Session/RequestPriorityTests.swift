@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import TestSupport
 import Testing
 import TrellisTesting
@@ -36,6 +37,15 @@ struct RequestPriorityTests {
         #expect(RequestPriority.allCases.sorted() == [.low, .normal, .high])
         #expect(Request("/").priority == .normal)
         #expect(Request("/").withPriority(.high).priority == .high)
+    }
+
+    /// A server learns a priority only if the caller wants that.
+    @Test(arguments: [(.low, "u=5"), (.normal, nil), (.high, "u=1")] as [(RequestPriority, String?)])
+    func theFieldForTheServer(_ priority: RequestPriority, _ value: String?) throws {
+        let name = try #require(HTTPField.Name("Priority"))
+        #expect(Request("/").withPriority(priority).headers[name] == nil)
+        let request = Request("/").withPriority(.high, tellsServer: true).withPriority(priority, tellsServer: true)
+        #expect(request.headers[name] == value && request.priority == priority)
     }
 
     @Test func aSessionHonoursThem() async throws {
