@@ -83,7 +83,7 @@ struct SessionResponseTests {
             events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a b: 1\"))"], sent: [malformed]),
         Row(
             name: "a line break", frames: [head(("a", "1\r\nb"))],
-            events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a: 1··b\"))"], sent: [malformed]),
+            events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a: 1·b\"))"], sent: [malformed]),
         Row(
             name: "a field of the connection", frames: [head(("transfer-encoding", "chunked"))],
             events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"transfer-encoding: chunked\"))"],
@@ -217,6 +217,21 @@ struct SessionResponseTests {
         for _ in 0..<4 { run.receive(HTTP2Bytes.head(1, [(":status", "103")])) }
         #expect(!stream.isActive)
         #expect(run.failures.first?.kind == .head(.tooLarge(limit: 60)))
+    }
+
+    @Test func manyContinuationsEndTheConnection() throws {
+        for (count, isFine) in [(8, true), (9, false)] {
+            let run = try SessionRun()
+            try run.submit()
+            run.sent()
+            run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(1, stream: 1, HTTP2Bytes.fields([(":status", "200")])))
+            for index in 1...count {
+                let isLast = index == count
+                run.receive(HTTP2Bytes.frame(9, flags: isLast ? 4 : 0, stream: 1, HTTP2Bytes.fields([("a", "1")])))
+            }
+            #expect(run.failures.isEmpty == isFine)
+            #expect(isFine || run.failures.first?.message.hasPrefix("a header block has more than 8") == true)
+        }
     }
 
     @Test func theFieldsOfAnotherStreamAreReadAfterARefusedHead() throws {
