@@ -352,8 +352,8 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
-  // nghttp2 takes no requests after its own GOAWAY, and after the server's.
-  if (connection->reason[0] == 0 || connection->last_stream != INT32_MAX || connection->has_left) return false;
+  // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
+  if (connection->last_stream != INT32_MAX || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 

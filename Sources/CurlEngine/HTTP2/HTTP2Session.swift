@@ -234,7 +234,7 @@ final class HTTP2Session {
     private func didBreak() -> EngineFailure {
         if let failure { return failure }
         let reason = unsafe String(cString: ccurl_http2_reason(connection))
-        let words = reason.isEmpty ? "the connection violates HTTP/2" : reason
+        let words = reason.isEmpty ? "the server violates HTTP/2" : reason
         let failure = fault?.failure ?? EngineFailure(kind: .http2, message: words)
         connectionEnded(failure)
         return failure

@@ -15,6 +15,7 @@ struct SessionResponseTests {
     }
 
     private static let ok = HTTP2Bytes.head(), malformed = "RST_STREAM 1: 1"
+    private static let violation = "failed: http2 the server violates HTTP/2"
     private static func head(_ fields: (String, String)..., status: String = "200", ends: Bool = false) -> [UInt8] {
         HTTP2Bytes.head(1, [(":status", status)] + fields, ends: ends)
     }
@@ -110,17 +111,21 @@ struct SessionResponseTests {
         // Bodies that are refused.
         Row(
             name: "a body before the head", frames: [HTTP2Bytes.data("a")],
-            events: ["failed: malformedResponse the body comes before the head"], sent: [malformed]),
+            events: [violation, "broken\(violation.dropFirst(6))"], sent: ["GOAWAY 0: 1"]),
         Row(
             name: "an end before the head", frames: [HTTP2Bytes.data(ends: true)],
-            events: ["failed: emptyReply the server ended the stream without a head"]),
+            events: [violation, "broken\(violation.dropFirst(6))"], sent: ["GOAWAY 0: 1"]),
         Row(
             name: "a longer body", frames: [head(("content-length", "1")), HTTP2Bytes.data("ab")],
-            events: ["head 200 content-length:1\n", "failed: malformedResponse the body is longer than announced"],
+            events: [
+                "head 200 content-length:1\n", "body a",
+                "failed: malformedResponse the body is longer than its head announces",
+            ],
             sent: [malformed]),
         Row(
             name: "a body of HEAD", method: "HEAD", frames: [ok, HTTP2Bytes.data("a")],
-            events: ["head 200", "failed: malformedResponse the response has bytes after its end"], sent: [malformed]),
+            events: ["head 200", "failed: malformedResponse the body is longer than its head announces"],
+            sent: [malformed]),
         Row(
             name: "a shorter body", frames: [head(("content-length", "3")), HTTP2Bytes.data("a", ends: true)],
             events: [
@@ -282,7 +287,7 @@ struct SessionResponseTests {
         let run = try SessionRun()
         let (stopped, other) = (try run.submit(), try run.submit())
         run.sent()
-        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.head(1), HTTP2Bytes.head(3))
+        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(4, flags: 1), HTTP2Bytes.head(1), HTTP2Bytes.head(3))
         run.sent()
         run.session?.hold(stopped)
         let piece = String(repeating: "x", count: 16 << 10)
