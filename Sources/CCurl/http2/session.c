@@ -16,8 +16,8 @@ enum { FRAME_HEAD = 9, FRAME_PAYLOAD = 16 << 10, MOST_HEAD_BYTES = 16 << 20, MOS
 
 static bool has_library;
 
-// Sets the limit on CONTINUATION frames, where nghttp2 has one (1.61, and some earlier ones): it counts each piece in which the head of such
-// a frame arrives. The session counts the frames.
+// Sets the limit on CONTINUATION frames, where nghttp2 has one (1.61, and some earlier ones): it counts each piece in which the head of
+// such a frame arrives. The session counts the frames.
 static void (*set_continuations)(nghttp2_option *, size_t);
 
 static void find_library(void) {

@@ -71,8 +71,8 @@ final class HTTP2Session {
         guard goesOn, fault == nil else { throw didBreak() }
     }
 
-    /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a GOAWAY
-    /// has refused, are marked as unprocessed.
+    /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a
+    /// GOAWAY has refused, are marked as unprocessed.
     func connectionEnded(_ failure: EngineFailure) {
         guard self.failure == nil else { return }
         self.failure = failure

@@ -116,6 +116,13 @@ struct SessionResponseTests {
             name: "an end before the head", frames: [HTTP2Bytes.data(ends: true)],
             events: [violation, "broken\(violation.dropFirst(6))"], sent: ["GOAWAY 0: 1"]),
         Row(
+            name: "a body after an informational head", frames: [head(status: "100"), HTTP2Bytes.data("a")],
+            events: ["informational 100", "failed: malformedResponse the body comes before the head"],
+            sent: [malformed]),
+        Row(
+            name: "an end after an informational head", frames: [head(status: "100"), HTTP2Bytes.data(ends: true)],
+            events: ["informational 100", "failed: emptyReply the server ended the stream without a head"]),
+        Row(
             name: "a longer body", frames: [head(("content-length", "1")), HTTP2Bytes.data("ab")],
             events: [
                 "head 200 content-length:1\n", "body a",
