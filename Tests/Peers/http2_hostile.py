@@ -1,10 +1,8 @@
 """An HTTP/2 server that floods, refuses and goes away, each by a path `/name/argument/…`. KEY is any text that a test chooses.
 
-Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge, `mute` (cleartext) answers no PING,
-and `unacknowledged` (cleartext) acknowledges no SETTINGS. Further commands:
+Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge. A further command:
 
     goaways     answers {"codes": [...]}: the codes of the clients' GOAWAY frames since the last such command
-    connections answers {"count": N}: the number of connections with a request since the last such command
 """
 
 import asyncio
@@ -20,7 +18,7 @@ from http2_connection import Connection
 from http2_violations import DATA, HEADERS, SETTINGS, WINDOW_UPDATE, frame
 
 PRIORITY, RST_STREAM, PUSH_PROMISE, PING, GOAWAY, CONTINUATION = 2, 3, 5, 6, 7, 9
-END_STREAM = ACK = 1
+ACK = 1
 END_HEADERS = 4
 PADDED = 8
 STATUS_200, STATUS_103 = b"\x88", b"\x08\x03103"
@@ -28,24 +26,11 @@ STATUS_200, STATUS_103 = b"\x88", b"\x08\x03103"
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
 _last, _streams = {}, collections.defaultdict(list)
-_codes, _connections = [], set()
+_codes = []
 
 
 class HostileConnection(Connection):
-    """A connection that records the client's GOAWAY, and leaves out frames of this side."""
-
-    def __init__(self, reader, writer, omitted=None):
-        super().__init__(reader, writer, play)
-        self.omitted = omitted
-
-    def flush(self):
-        data = self.protocol.data_to_send()
-        while data and self.omitted:
-            length = 9 + int.from_bytes(data[:3], "big")
-            if (data[3], data[4]) != self.omitted:
-                self.writer.write(data[:length])
-            data = data[length:]
-        self.writer.write(data)
+    """A connection that records the client's GOAWAY."""
 
     def _handle(self, event):
         if isinstance(event, h2.events.ConnectionTerminated):
@@ -54,7 +39,6 @@ class HostileConnection(Connection):
 
 
 async def play(stream):
-    _connections.add(id(stream.connection))
     _streams[id(stream.connection)].append(stream.id)
     name, *arguments = stream.path.strip("/").split("/")
     await SCENARIOS[name](stream, *arguments)
@@ -189,10 +173,6 @@ async def attempts(stream, key):
     await ok(stream, str(_attempts[key]))
 
 
-async def silent(stream):
-    """Sends nothing."""
-
-
 SCENARIOS = {
     name.replace("_", "-"): function
     for name, function in list(globals().items())
@@ -206,29 +186,17 @@ def goaways():
     return {"codes": codes}
 
 
-def used_connections():
-    count = len(_connections)
-    _connections.clear()
-    return {"count": count}
+async def handle(reader, writer):
+    await HostileConnection(reader, writer, play).run()
 
 
 async def main():
     authority, connections = Authority(), peer.Connections()
-
-    def handler(omitted=None):
-        async def handle(reader, writer):
-            await HostileConnection(reader, writer, omitted).run()
-
-        return handle
-
     ports = {
-        "tls": await connections.listen(handler(), authority.context(alpn=("h2", "http/1.1"))),
-        "cleartext": await connections.listen(handler()),
-        "mute": await connections.listen(handler((PING, ACK))),
-        "unacknowledged": await connections.listen(handler((SETTINGS, ACK))),
+        "tls": await connections.listen(handle, authority.context(alpn=("h2", "http/1.1"))),
+        "cleartext": await connections.listen(handle),
     }
-    questions = {b"goaways": goaways, b"connections": used_connections}
-    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections, questions)
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections, {b"goaways": goaways})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private(set) var session: HTTP2Session?
     /// The number of transfers with streams.
     private var count = 0
+    /// The instant of the last bytes that were received, on the engine's clock.
+    private var lastReceived: EngineInstant
     /// Whether the connection has carried a request.
     private var hasCarried = false
     /// Whether no more streams begin, and the connection is closed after the present ones.
@@ -46,6 +48,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     init?(_ link: WireLink, generation: UInt32, peer: Peer, in pool: HTTP2Pool, for transfer: Transfer) {
         self.pool = pool
         engine = transfer.engine
+        lastReceived = transfer.engine.now
         super.init(link, generation: generation, peer: peer, for: transfer)
         session = HTTP2Session(
             HTTP2Session.Settings(), defaults: engine.configuration.defaultHeaderLines, delegate: self)
@@ -104,6 +107,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
+        if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
         do throws(EngineFailure) {
             let stream = try session.submit(transfer.options)
             stream.transfer = transfer
@@ -153,6 +157,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         isReady()
     }
 
+    /// Notes that the time of a request is over. If the connection has brought no byte since an instant, no more streams begin.
+    func didTimeOut(since instant: EngineInstant) { if lastReceived <= instant { leave(in: table) } }
+
     // MARK: Bytes
 
     /// Lists the connection among those with something to do at the end of the turn of the loop.
@@ -178,6 +185,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             guard let session, let buffer = unsafe table.buffer else { return fail(.outOfMemory) }
             let count = unsafe link.receive(buffer)
             guard count > 0 else { return receivedNothing(count) }
+            lastReceived = engine.now
             do throws(EngineFailure) {
                 try session.receive(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)
             } catch {
@@ -390,6 +398,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         _ failure: EngineFailure, of stream: HTTP2Stream, _ transfer: Transfer
     ) -> HTTP2Repetition.Reason {
         if let goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
+        if let code = stream.resetCode { return .reset(code) }
         if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
         return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
     }

@@ -100,12 +100,14 @@ struct HTTP2Keepalive: Sendable {
     func isStale(at now: EngineInstant) -> Bool { now >= active.advanced(by: settings.idleAge) }
 
     /// Begins the check of an idle connection. No stream may be opened before bytes arrive.
-    mutating func checkIdle(at now: EngineInstant) -> Action { doubt(patience: settings.idlePatience, at: now) }
-
-    /// Records that a request was given up which was sent at an instant. If nothing has come since then, no stream may be opened before
-    /// bytes arrive.
-    mutating func didGiveUp(requestSentAt sent: EngineInstant, at now: EngineInstant) -> Action {
-        active <= sent ? doubt(patience: settings.patience, at: now) : .wait
+    mutating func checkIdle(at now: EngineInstant) -> Action {
+        isInDoubt = true
+        guard var ping else { return send(patience: settings.idlePatience, at: now) }
+        // From now on, the answer has the shorter of both times.
+        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.sent)))
+        ping.patience = min(ping.patience, passed + settings.idlePatience)
+        self.ping = ping
+        return .wait
     }
 
     /// Begins a measurement of the round trip, unless one is under way or recent.
@@ -132,16 +134,6 @@ struct HTTP2Keepalive: Sendable {
             default: max(settings.interval, Self.rareInterval)
             }
         return active.advanced(by: wait)
-    }
-
-    private mutating func doubt(patience: Duration, at now: EngineInstant) -> Action {
-        isInDoubt = true
-        guard var ping else { return send(patience: patience, at: now) }
-        // From now on, the answer has the shorter of both times.
-        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.sent)))
-        ping.patience = min(ping.patience, passed + patience)
-        self.ping = ping
-        return .wait
     }
 
     private mutating func send(patience: Duration, at now: EngineInstant) -> Action {

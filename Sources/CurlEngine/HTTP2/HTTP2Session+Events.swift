@@ -88,6 +88,7 @@ extension HTTP2Session {
     fileprivate func didClose(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode, _ cause: Int32) {
         switch cause {
         case CCURL_HTTP2_BY_PEER:
+            stream.resetCode = code
             let failure = EngineFailure(
                 kind: .http2, message: "the server has reset the stream with \(code.name)",
                 isUnprocessed: HTTP2Repetition.isUnprocessed(.reset(code)))

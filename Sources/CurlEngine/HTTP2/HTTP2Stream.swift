@@ -49,6 +49,8 @@ final class HTTP2Stream {
     var hasFinalHead = false
     /// The number of bytes of all heads, and of the trailer fields, as they would be in HTTP/1.1.
     var headBytes = 0
+    /// The code with which the server has reset the stream, if it has.
+    var resetCode: HTTP2ErrorCode?
     /// Whether the reader takes no bytes now.
     var isHeld = false
     /// Whether neither the response has ended nor the stream has failed.

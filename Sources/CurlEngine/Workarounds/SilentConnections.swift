@@ -12,6 +12,7 @@ extension Transfer {
     ///
     /// - Parameter isIdle: Whether the limit counts from the last bytes of the transfer, and not from its request.
     package func didTimeOut(isIdle: Bool) {
+        if let http2 = wire.http2 { return http2.didTimeOut(since: isIdle ? times.last : start) }
         guard connection.hadStreams, attempts > 0, let easy, LibcurlFeatures.current.canMultiplex else { return }
         engine.retireIfSilent(self, socket: engine.socket(of: easy), since: isIdle ? times.last : start)
     }

@@ -121,24 +121,6 @@ struct HTTP2KeepaliveTests {
         #expect(state.check(streams: 0, at: Self.at(63)) == .dead(.seconds(63)))
     }
 
-    // MARK: Requests that were given up
-
-    @Test func aConnectionOnWhichNothingCameIsInDoubt() {
-        var state = busy()
-        #expect(state.didGiveUp(requestSentAt: Self.at(0), at: Self.at(2)) == .ping(1))
-        #expect(state.isInDoubt)
-        #expect(Self.seconds(state.deadline(streams: 0)) == 12)
-        state.didReceive(at: Self.at(3))
-        #expect(!state.isInDoubt)
-    }
-
-    @Test func aConnectionOnWhichSomethingCameIsNot() {
-        var state = busy()
-        state.didReceive(at: Self.at(1))
-        #expect(state.didGiveUp(requestSentAt: Self.at(0.5), at: Self.at(2)) == .wait)
-        #expect(!state.isInDoubt)
-    }
-
     // MARK: Round trips
 
     @Test func aShorterRoundTripCountsAtOnceAndALongerOneByAndBy() {

@@ -176,17 +176,15 @@ struct HTTP2PolicyTests {
 
     // MARK: Doubt
 
-    /// The dead connection of a request that timed out takes no other request (and a PING decides about it).
-    @Test func aConnectionThatAnswersNothingTakesNoRequest() {
+    /// An idle connection takes no request until its server has proved that it is there.
+    @Test func aConnectionInDoubtTakesNoRequest() {
         var policy = policy()
-        open(1, in: &policy)
-        policy.didCloseStream(.reset(window: 256 << 10))
-        let later = Self.start.advanced(by: .seconds(2))
-        #expect(policy.keepalive.didGiveUp(requestSentAt: Self.start, at: later) == .ping(1))
+        let later = Self.start.advanced(by: .seconds(20))
+        #expect(policy.keepalive.checkIdle(at: later) == .ping(1))
         #expect(policy.capacity == 0 && !policy.isDraining)
-        let end = later.advanced(by: .seconds(10))
+        let end = later.advanced(by: .seconds(2))
         #expect(policy.deadline == end)
-        #expect(policy.check(at: end) == .end(.silence(.seconds(12))))
+        #expect(policy.check(at: end) == .end(.silence(.seconds(22))))
         policy.keepalive.didReceive(at: end)
         #expect(policy.capacity == 100)
     }

@@ -16,12 +16,10 @@ struct HTTP2HostileTests {
     private static let started = Peer.started("http2_hostile.py")
 
     private struct Codes: Decodable { let codes: [UInt32] }
-    private struct Count: Decodable { let count: Int }
 
-    private func peer(_ way: HTTP2Peer.Way, clock: TestClock? = nil) async throws -> HTTP2Peer {
-        let peer = try await HTTP2Peer(Self.started, way, clock: clock, leaping: LeapingClock())
+    private func peer(_ way: HTTP2Peer.Way) async throws -> HTTP2Peer {
+        let peer = try await HTTP2Peer(Self.started, way, leaping: LeapingClock())
         let _: Codes = try await peer.peer.answer(to: "goaways")
-        let _: Count = try await peer.peer.answer(to: "connections")
         return peer
     }
 
@@ -184,26 +182,5 @@ struct HTTP2HostileTests {
             for try await status in group { #expect(status == .ok) }
         }
         try await peer.isHealthyAndLeavesNothing()
-    }
-
-    // MARK: Silence
-
-    /// A server that answers no request and no PING, or acknowledges no SETTINGS: the port, the times, and a part of the error's text.
-    @Test(arguments: [
-        ("mute", [Duration.seconds(15), .seconds(10)], "not even a PING"),
-        ("unacknowledged", [.seconds(30)], "has not acknowledged the client's SETTINGS"),
-    ])
-    func aServerThatSaysNothing(_ port: String, _ times: [Duration], _ words: String) async throws {
-        let clock = TestClock()
-        let peer = try await peer(.cleartext, clock: clock)
-        let request = Request(try peer.peer.url(port, "/silent", scheme: "http"))
-            .withTimeouts(Timeouts(connect: nil, responseHead: nil, idle: nil))
-        let call = Task { try await peer.session.data(request) }
-        while try await peer.peer.answer(Count.self, to: "connections").count == 0 {}
-        for time in times { await clock.advance(by: time) }
-        let error = await expectFailure([.http2]) { try await call.value }
-        #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
-        await peer.session.shutdown()
-        try await peer.peer.waitUntilAllClosed()
     }
 }
