@@ -150,7 +150,7 @@ typedef int (*nghttp2_error_callback2)(nghttp2_session *, int, const char *, siz
   X(ssize_t, nghttp2_session_mem_recv, (nghttp2_session *, const uint8_t *, size_t))                                      \
   X(ssize_t, nghttp2_session_mem_send, (nghttp2_session *, const uint8_t **))                                             \
   X(int, nghttp2_session_want_write, (nghttp2_session *))                                                                 \
-  X(int, nghttp2_session_check_request_allowed, (const nghttp2_session *))                                                \
+  X(int, nghttp2_session_check_request_allowed, (nghttp2_session *))                                                      \
   X(size_t, nghttp2_session_get_outbound_queue_size, (nghttp2_session *))                                                 \
   X(uint32_t, nghttp2_session_get_remote_settings, (nghttp2_session *, nghttp2_settings_id))                              \
   X(void *, nghttp2_session_get_stream_user_data, (nghttp2_session *, int32_t))                                           \

@@ -19,7 +19,9 @@ extension HTTP2Session {
             let (held, start) = unsafe (stream.receiving.held, stream.receiving.start)
             let count = min(held.count - start, Self.releasedAtOnce)
             unsafe stream.receiving.start = start + count
-            if unsafe stream.receiving.heldCount == 0 { unsafe (stream.receiving.held, stream.receiving.start) = ([], 0) }
+            if unsafe stream.receiving.heldCount == 0 {
+                unsafe (stream.receiving.held, stream.receiving.start) = ([], 0)
+            }
             deliver(unsafe held.span.extracting(start..<start + count).bytes, to: stream)
         }
         guard stream.isActive, !stream.isHeld, let end = unsafe stream.receiving.end else { return }
@@ -63,6 +65,10 @@ extension HTTP2Session {
 
     /// Ends a response. What is missing of the request is not sent any more.
     func end(_ stream: HTTP2Stream, trailers: WireFields) {
+        guard stream.hasFinalHead else {
+            return fail(
+                stream, EngineFailure(kind: .emptyReply, message: "the server ended the stream without a head"), nil)
+        }
         if let rest = unsafe stream.receiving.rest, rest > 0 {
             let text = "the server ended the stream \(rest) bytes before the end of the body"
             return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), nil)

@@ -11,7 +11,8 @@ extension HTTP2Session {
             },
             begin_head: { _, stream, head in
                 let stream = unsafe stream.stream
-                unsafe head.pointee.fields.limit = max(stream.headLimit - (stream.hasFinalHead ? 0 : stream.headBytes), 0)
+                unsafe head.pointee.fields.limit = max(
+                    stream.headLimit - (stream.hasFinalHead ? 0 : stream.headBytes), 0)
                 unsafe head.pointee.fields.maximum_count = WireFields.maximumCount
                 unsafe head.pointee.fields.is_trailers = stream.hasFinalHead
             },

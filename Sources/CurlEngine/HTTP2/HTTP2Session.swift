@@ -87,6 +87,7 @@ final class HTTP2Session {
     func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
         guard let start = room.baseAddress else { return 0 }
         let count = unsafe ccurl_http2_fill(connection, start, room.count)
+        withExtendedLifetime(self) {}
         if failure == nil, unsafe ccurl_http2_is_broken(connection) { unsafe delegate.sessionDidFail(didBreak()) }
         return count
     }
