@@ -5,17 +5,19 @@ extension CurlEngine {
     /// The number of open sockets.
     package var openSocketCount: Int { unsafe wire.openCount + (multi?.sockets.openCount ?? 0) }
 
-    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
-    package func closeIdleConnections(to origin: String?) {
-        if let origin {
-            if wire.closeIdle(to: origin) { return }
+    /// Closes one idle connection of a queue (``TransferOptions/queue``), or all idle connections if `queue` is `nil`.
+    package func closeIdleConnections(to queue: String?) {
+        if let queue {
+            if wire.closeIdle(to: queue) { return }
         } else {
             wire.closeAllIdle()
         }
         guard let multi else { return }
         multi.makeRoomForClosedConnections()
         // Without shared connections, the table of sockets itself knows the unused ones.
-        unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed(port: $1) ?? false }
+        unsafe multi.sockets.closeIdle(to: queue.map(TransferOptions.Version.limitName(ofQueue:))) {
+            streams.isUsed(port: $1) ?? false
+        }
         noteClosedConnections(multi)
     }
 
@@ -109,7 +111,7 @@ extension CurlEngine {
         guard let multi else { return }
         if transfer.options.route.hasOneOfSeveralAddresses {
             let (origin, pool) = (transfer.options.limitName, transfer.options.pool)
-            if !wire.closeIdle(to: origin, except: pool) {
+            if !wire.closeIdle(to: transfer.options.queue, except: transfer.options.wirePool) {
                 unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed(port: $1) ?? false }
             }
         }

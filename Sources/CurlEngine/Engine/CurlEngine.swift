@@ -34,7 +34,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
-    private var whenIdle: (@Sendable () -> Void)?
+    private var whenCounted: (@Sendable ([String: Int]?) -> Void)?
     /// The instant at which the last transfer ended.
     var lastUse = EngineInstant(nanoseconds: 0) {
         // The connection may be idle now.
@@ -228,6 +228,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Passes transfers to libcurl on the next flush.
     func enqueue(_ transfers: [Transfer]) { unsafe starting += transfers }
 
+    /// Starts a transfer again on the next flush, before the others.
+    func enqueueFirst(_ transfer: Transfer) { unsafe starting.insert(transfer, at: 0) }
+
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()
@@ -334,6 +337,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         if multi.hasSentEnd { finishTransfers() }
         if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
         if unsafe !wire.http2.ready.isEmpty { wire.flushStreams() }
+        if unsafe wire.counts.haveChanged { reportCounts() }
         if unsafe !sending.isEmpty { reportSent() }
         unsafe multi.sockets.apply(to: poller)
     }
@@ -397,8 +401,15 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     // MARK: Idle connections
 
-    /// Sets the closure that is called when all connections were idle for their lifetime and are closed. Call before the first transfer.
-    package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
+    /// Sets the closure that gets the numbers of the engine's own connections by the names of their queues (``TransferOptions/queue``),
+    /// when they have changed; `nil` when all connections, libcurl's included, were idle for their lifetime and are closed. Call before the
+    /// first transfer.
+    package func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { whenCounted = body }
+
+    private func reportCounts() {
+        let changes = unsafe wire.counts.takeChanges()
+        whenCounted?(changes)
+    }
 
     /// Whether transfers are in libcurl, or on their way to it.
     var isBusy: Bool {
@@ -411,7 +422,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         _ = streams.close()
         wire.closeAll()
         multi = nil
-        whenIdle?()
+        whenCounted?(nil)
     }
 }
 

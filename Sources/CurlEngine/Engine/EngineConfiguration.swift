@@ -42,6 +42,9 @@ package struct EngineConfiguration: Sendable {
 
     /// Returns the failure of a transfer that needs what is missing; `nil` if nothing is.
     func refusal(of options: TransferOptions) -> EngineFailure? {
+        if options.connectionCount != nil, !options.isForWire(self) {
+            return EngineFailure(kind: .unsupported, message: "connections in advance for what libcurl itself sends")
+        }
         guard !usesTLS, options.isEncryptedOnTheWire else { return nil }
         return EngineFailure(kind: .unsupported, message: "TLS: \(LibcurlFeatures.current.lackOfOpenSSL)")
     }

@@ -107,6 +107,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
+        if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
         do throws(EngineFailure) {
             let stream = try session.submit(transfer.options)
             stream.transfer = transfer

@@ -57,6 +57,7 @@ extension WireTable {
             return true
         }
         promote(connection)
+        transfer.connection.wire.isCounted = false
         pool.add(connection, of: transfer)
         connection.send(transfer)
         connection.isReady()
@@ -92,10 +93,11 @@ extension WireTable {
 
     // MARK: Delays
 
-    /// Starts a transfer again, after a time.
+    /// Starts a transfer again, after a time. Without one, the transfer is the first on the next connection: a server that takes some
+    /// requests for each connection would refuse it again and again.
     func restart(_ transfer: Transfer, after time: Duration, now: EngineInstant) {
-        guard time > .zero else { return restart(transfer, needsConnection: false) }
         prepareToRestart(transfer, needsConnection: false)
+        guard time > .zero else { return transfer.engine.enqueueFirst(transfer) }
         delay(transfer, until: now.advanced(by: time))
     }
 

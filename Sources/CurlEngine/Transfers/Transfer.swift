@@ -138,7 +138,7 @@ package final class Transfer: @unchecked Sendable {
         case .http1: false
         case .http2Only, .http2PriorKnowledge, .http3Only: true
         case .http2OverTLS, .http3WithFallback:
-            connection.hadStreams && attempts > 0 && (easy != nil || wire.stream != nil)
+            connection.hadStreams && attempts > 0 && (easy != nil || wire.http2 != nil)
         }
     }
 

@@ -67,6 +67,10 @@ package final class TransferOptions: Sendable {
     /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
     package let rank: Int
 
+    /// The number of connections of the ``queue`` on the engine, used ones included, up to which the transfer makes one that becomes idle;
+    /// it sends nothing. `nil` for a request.
+    package let connectionCount: Int?
+
     /// Creates the settings of a transfer.
     package init(
         url: WireURL, route: TransferRoute = .direct, trust: TransferTrust = .system, method: String,
@@ -76,7 +80,8 @@ package final class TransferOptions: Sendable {
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
         receivePieceSize: Int = .max, sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10,
         connectLimit: UInt64? = TransferOptions.libcurlConnectLimit,
-        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0
+        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0,
+        connectionCount: Int? = nil
     ) {
         self.url = url
         self.route = route
@@ -96,6 +101,7 @@ package final class TransferOptions: Sendable {
         self.hasTrailers = hasTrailers
         self.switchesProtocols = switchesProtocols
         self.rank = rank
+        self.connectionCount = connectionCount
     }
 
     /// The name of the pool of connections that the transfer can use: ``limitName``, and the route if it has one of several addresses.
@@ -108,6 +114,9 @@ package final class TransferOptions: Sendable {
     package var limitName: String {
         route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.limitName(of: url.origin))
     }
+
+    /// The name of the queue of requests that share connections and limits: ``limitName``, with the protocol if only one is allowed.
+    package var queue: String { version.queue(of: limitName, isSecure: url.isSecure) }
 
     /// The target in the request line, where libcurl would send another one; `nil` for libcurl's.
     ///
@@ -170,6 +179,22 @@ package final class TransferOptions: Sendable {
         case .http2Only, .http2PriorKnowledge, .http3Only: true
         }
     }
+}
+
+extension TransferOptions.Version {
+    /// Returns the name of the queue of requests whose connections are counted by a name. An HTTP/1.1 request must not be counted as a
+    /// stream of the HTTP/2 connections to the same origin. Without TLS, only prior knowledge leads to HTTP/2.
+    package func queue(of limitName: String, isSecure: Bool) -> String {
+        switch self {
+        case .http2OverTLS, .http2Only, .http3WithFallback: limitName
+        case .http1: isSecure ? limitName + " HTTP/1.1" : limitName
+        case .http2PriorKnowledge: limitName + " HTTP/2"
+        case .http3Only: limitName + " HTTP/3"
+        }
+    }
+
+    /// Returns the name by which connections are counted, of the name of a queue.
+    static func limitName(ofQueue name: String) -> String { String(name.prefix(beforeBytes: " ")) }
 }
 
 /// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that libcurl would add.

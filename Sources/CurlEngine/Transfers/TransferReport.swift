@@ -66,6 +66,9 @@ extension TransferReport {
             isReusedConnection = wire.isReused
             (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
             bytesSent = transfer.sending.takenBytes
+            if case .bytes(let body) = transfer.options.body, wire.stream?.isRequestSent == true {
+                bytesSent = Int64(body.count)
+            }
             bytesReceived = Int64(wire.stream?.headBytes ?? 0) + transfer.receiving.count
             return
         }

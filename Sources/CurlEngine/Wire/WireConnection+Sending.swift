@@ -22,6 +22,7 @@ extension WireConnection {
         transfer.connection.localPort = port
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
+        if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
         var body: HTTP1OutgoingBody
         do throws(EngineFailure) {
             body = try table.encode(transfer.options)

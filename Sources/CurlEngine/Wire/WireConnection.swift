@@ -21,6 +21,8 @@ class EngineConnection: @unchecked Sendable {
     final var lastUse: EngineInstant
     /// Whether the connection gets no more requests, because the machine has lost its local address.
     final var isRetired = false
+    /// The name of the queue for which the connection is counted: that of its last request.
+    final var queue: String
 
     /// Creates the connection that was made for a transfer.
     init(_ link: WireLink, generation: UInt32, peer: Peer, for transfer: Transfer) {
@@ -31,6 +33,7 @@ class EngineConnection: @unchecked Sendable {
         made = transfer.engine.now
         observation = transfer.engine.configuration.connectionObserver?.begin(transfer.options.url.text)
         lastUse = made
+        queue = transfer.options.queue
         // The socket is watched for writing, as an attempt; after a handshake it is not watched.
         interest = link.tls == nil ? .write : []
     }
@@ -174,6 +177,8 @@ struct WireProgress {
     var tls: WireTLS?
     /// Whether the system looks up the name of the host.
     var isLookingUp = false
+    /// Whether the transfer is counted for a connection that is being made.
+    var isCounted = false
     /// Whether a connection must be made, because an idle one was dead.
     var needsConnection = false
     /// Whether the server has refused HTTP/2 for the request.

@@ -142,8 +142,15 @@ final class WireTLS {
 
     /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.
     func isQuiet() -> Bool {
-        guard let stream = unsafe stream else { return false }
+        guard let stream = unsafe stream else { return isQuietBeforeFirstBytes() }
         return group.inside { unsafe ccurl_tls_is_quiet(stream) }
+    }
+
+    /// Returns the same of a connection that was made in advance. libcurl keeps such a connection once it was asked for bytes, and keeps
+    /// the tickets that it receives then.
+    private func isQuietBeforeFirstBytes() -> Bool {
+        var (count, byte) = (0, UInt8(0))
+        return group.inside { unsafe curl_easy_recv(easy.curl, &byte, 1, &count) } == CURLE_AGAIN
     }
 
     // MARK: End

@@ -8,11 +8,17 @@ extension WireTable {
         if transfer.wire.start == 0 {
             transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds
         }
+        if let count = transfer.options.connectionCount, unsafe counts[transfer.options.queue] >= count {
+            return end(transfer, nil)
+        }
         if engine.configuration.speaksHTTP2, share(transfer) { return }
-        if !transfer.wire.needsConnection, !transfer.options.switchesProtocols, transfer.wire.sharing != .leading,
+        let mayReuse = !transfer.options.switchesProtocols && transfer.options.connectionCount == nil
+        if !transfer.wire.needsConnection, mayReuse, transfer.wire.sharing != .leading,
             let connection = idleConnection(for: transfer)
         {
             transfer.connection.wire.isReused = true
+            // The connections to a proxy serve all origins.
+            if transfer.options.route !== TransferRoute.direct { count(connection, for: transfer.options.queue) }
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
         }
@@ -55,6 +61,21 @@ extension WireTable {
             connection.transfer = nil
         }
         return nil
+    }
+
+    /// Counts a connection for a queue instead of its last one.
+    private func count(_ connection: WireConnection, for queue: String) {
+        guard connection.queue != queue else { return }
+        unsafe counts.change(connection.queue, by: -1)
+        connection.queue = queue
+        unsafe counts.change(queue, by: 1)
+    }
+
+    /// Counts a connection that is being made for a transfer, or no longer counts it.
+    private func setCounted(_ transfer: Transfer, _ isCounted: Bool) {
+        guard transfer.wire.isCounted != isCounted else { return }
+        transfer.connection.wire.isCounted = isCounted
+        unsafe counts.change(transfer.options.queue, by: isCounted ? 1 : -1)
     }
 
     private func mayReuse(_ connection: WireConnection, in engine: CurlEngine) -> Bool {
@@ -117,6 +138,7 @@ extension WireTable {
 
     private func race(_ transfer: Transfer, to addresses: [IPAddress]) {
         transfer.engine.makeRoomForConnection(for: transfer)
+        setCounted(transfer, true)
         let port = transfer.options.route.target(of: transfer.options.url).port
         let race = WireRace(transfer, addresses: addresses, port: port)
         transfer.connection.wire.lookedUp = MonotonicClock.now().nanoseconds
@@ -149,6 +171,7 @@ extension WireTable {
             return
         }
         race.end()
+        setCounted(transfer, false)
         let previous = transfer.wire
         transfer.wire = WireProgress()
         transfer.connection.wire.needsConnection = previous.needsConnection
@@ -183,7 +206,17 @@ extension WireTable {
         let connection = WireConnection(
             link, generation: generation(of: socket), peer: peer, in: pool(transfer.options.wirePool), for: transfer)
         promote(connection)
+        transfer.connection.wire.isCounted = false
         connection.send(transfer)
+    }
+
+    /// Ends a transfer that sends nothing. Its connection becomes idle, or serves streams.
+    func keep(_ connection: EngineConnection, madeInAdvanceBy transfer: Transfer) {
+        transfer.delegate?.transferIsConnected()
+        // The transfer is ended with the changes.
+        guard !transfer.isCancelled, transfer.failure == nil else { return transfer.engine.update(transfer) }
+        // Over HTTP/2, the server speaks at once.
+        end(transfer, nil, keeps: transfer.wire.http2 != nil || connection.link.isQuiet())
     }
 
     // MARK: Ends
@@ -219,6 +252,7 @@ extension WireTable {
         transfer.wire.race?.end()
         transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
+        setCounted(transfer, false)
         if transfer.wire.sharing != .none { stopSharing(transfer) }
         if let connection = transfer.wire.http2 { return connection.leave(transfer) }
         guard let connection = transfer.wire.connection else { return nil }

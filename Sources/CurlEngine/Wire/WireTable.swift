@@ -29,6 +29,9 @@ final class WireTable {
     @exclusivity(unchecked) private var oldestIdle: Int32 = -1
     private(set) var openCount = 0
     private(set) var idleCount = 0
+    // Exclusivity is unchecked, as above.
+    /// The numbers of connections.
+    @exclusivity(unchecked) var counts = ConnectionCounts()
     /// The transfers that wait without a socket: for the lookup of a name, or for a server with a full queue of connections.
     var waiting: Set<Transfer> = []
     /// The bytes of a request that is being written.
@@ -145,6 +148,7 @@ final class WireTable {
         if connection.transfer == nil { removeIdle(connection) }
         unsafe entries[Int(connection.socket)].use = nil
         openCount -= 1
+        unsafe counts.change(connection.queue, by: -1)
         connection.pool.count -= 1
         if connection.pool.count == 0 { forget(connection.pool) }
         connection.observation?.end()
@@ -162,6 +166,7 @@ final class WireTable {
         setIdle(connection, false)
         unsafe entries[Int(connection.socket)].use = nil
         openCount -= 1
+        unsafe counts.change(connection.queue, by: -1)
         connection.closeSocket()
     }
 
@@ -202,6 +207,7 @@ final class WireTable {
         unsafe lastPool = nil
         unsafe (idleInPool, idleByAge, oldestIdle) = (DescriptorRings(), DescriptorRings(), -1)
         (openCount, idleCount) = (0, 0)
+        unsafe counts = ConnectionCounts()
         if let block = unsafe block { unsafe BlockPool.giveBack(block) }
         unsafe block = nil
     }
@@ -290,28 +296,28 @@ final class WireTable {
         return true
     }
 
-    /// Closes one idle connection of those that are counted by a name. Returns `false` if there is none.
-    func closeIdle(to name: String, except pool: String? = nil) -> Bool {
-        if let found = poolWithIdle(name, except: pool), let connection = unsafe connection(found.firstIdle) {
+    /// Closes one idle connection of a queue. Returns `false` if there is none.
+    func closeIdle(to queue: String, except pool: String? = nil) -> Bool {
+        if let found = poolWithIdle(queue, except: pool), let connection = unsafe connection(found.firstIdle) {
             close(connection)
             return true
         }
-        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: queue)
         let shared = unsafe http2.first { other in
             other.idleConnection != nil && other.name != pool
-                && (other.name == name || other.name.hasBytePrefix(prefix))
+                && (other.name == queue || other.name.hasBytePrefix(prefix))
         }
         guard let connection = shared?.idleConnection else { return false }
         connection.end(in: self)
         return true
     }
 
-    /// Returns a pool that has an idle connection: the one with the name, the proxy's, or one of a single address of the server.
-    private func poolWithIdle(_ name: String, except pool: String?) -> WirePool? {
-        if name != pool, let found = unsafe pools[name], unsafe found.firstIdle >= 0 { return found }
-        guard let route = name.firstIndex(ofByte: "|") else { return nil }
-        if let found = unsafe pools[String(name[route...])], unsafe found.firstIdle >= 0 { return found }
-        let prefix = TransferRoute.poolPrefix(ofAddressesIn: name)
+    /// Returns a pool that has an idle connection: the queue's, the proxy's, or one of a single address of the server.
+    private func poolWithIdle(_ queue: String, except pool: String?) -> WirePool? {
+        if queue != pool, let found = unsafe pools[queue], unsafe found.firstIdle >= 0 { return found }
+        guard let route = queue.firstIndex(ofByte: "|") else { return nil }
+        if let found = unsafe pools[String(queue[route...])], unsafe found.firstIdle >= 0 { return found }
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: queue)
         return unsafe pools.values.first { other in
             unsafe other.firstIdle >= 0 && other.name != pool && other.name.hasBytePrefix(prefix)
         }

@@ -46,8 +46,9 @@ final class ExchangeEngine: Sendable {
     /// Lets the engine count as busy until an instant on the system's clock; `nil` if it is not busy.
     func setBusy(until end: EngineInstant?) { busyEnd.store(end?.nanoseconds ?? 0, ordering: .relaxed) }
 
-    /// Sets the closure that is called when the engine has closed all connections after their idle lifetime.
-    func onIdle(_ body: @escaping @Sendable () -> Void) { transport.onIdle(body) }
+    /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when the engine has closed all connections
+    /// after their idle lifetime.
+    func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { transport.onCount(body) }
 
     /// Closes an idle connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
     func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {

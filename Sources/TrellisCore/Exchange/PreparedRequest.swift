@@ -100,20 +100,6 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         return proxy.flatMap { $0 == .direct ? nil : $0.url }
     }
 
-    /// The name of the queue whose requests share connections and limits: an origin, with the protocols that may be used. An HTTP/1.1
-    /// request must not be counted as a stream of the HTTP/2 connections to the same origin.
-    var queue: String { Self.queue(of: wire.limitName, wire.version) }
-
-    /// Returns the name of the queue of requests to an origin.
-    static func queue(of origin: String, _ version: TransferOptions.Version) -> String {
-        switch version {
-        case .http2OverTLS, .http2Only, .http3WithFallback: origin
-        case .http1: origin + " HTTP/1.1"
-        case .http2PriorKnowledge: origin + " HTTP/2"
-        case .http3Only: origin + " HTTP/3"
-        }
-    }
-
     /// Whether the request can share its connection with others.
     var mayShareConnection: Bool {
         switch wire.version {

@@ -36,6 +36,8 @@ public final class Session: Sendable {
     private let flow: SessionBandwidth?
     /// The observation of the machine's network; `nil` if nothing depends on it.
     private let network: NetworkObservation?
+    /// The connections that are kept open.
+    private let keepers: [ConnectionKeeper]
 
     /// Creates a session.
     ///
@@ -89,8 +91,10 @@ public final class Session: Sendable {
         }
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
+        keepers = configuration.keptConnections.map { ConnectionKeeper($0, count: $1) }
         resolverUsers?.enter(self)
         clock.follow(self)
+        for keeper in keepers { keeper.begin(in: self) }
     }
 
     /// The sessions that share the resolver, if it ends with the last one.
@@ -98,6 +102,7 @@ public final class Session: Sendable {
 
     deinit {
         _ = resolverUsers?.leave(self)
+        for keeper in keepers { keeper.end() }
         UserObjects.release([configuration, preparation, steps, hub, engines])
         engines.close()
         for engine in engines.all { engine.executor.stop() }
@@ -159,6 +164,7 @@ public final class Session: Sendable {
     ///
     /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {
+        for keeper in keepers { keeper.end() }
         await engines.drain(for: grace, life)
         await engines.shutDown()
         await validations.end(within: .seconds(2), on: clock)
@@ -418,7 +424,7 @@ extension Session {
     func makeExchange(
         _ prepared: PreparedRequest, of call: RequestActor? = nil, readers: (any HeadValidator)? = nil
     ) -> ExchangeActor {
-        let engine = call?.engine ?? engines.engine(for: prepared.queue)
+        let engine = call?.engine ?? engines.engine(for: prepared.wire.queue)
         let (site, admission) =
             TransportOverride.current?.place(on: engine.site, engines.admission, configuration.limits)
             ?? (engine.site, engines.admission)

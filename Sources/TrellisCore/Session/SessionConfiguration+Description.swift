@@ -23,6 +23,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
         func add(_ name: String, _ value: Any?) { settings.append((name, value ?? "none")) }
         add("timeouts", timeouts)
         add("limits", limits)
+        add("keptConnections", keptConnections.map { "\(URLRedaction.redact($0)): \($1)" }.sorted())
         add("engines", engines)
         add("bandwidth", bandwidth)
         add("tls", tls)

@@ -8,6 +8,16 @@ public struct SessionConfiguration: Sendable {
     public var timeouts = Timeouts()
     /// The limits on connections: 256 in total and 64 to one origin by default.
     public var limits = ConnectionLimits()
+    /// The origins to which the session keeps connections open, each named by a URL, and the numbers of connections; none by default.
+    ///
+    /// ```swift
+    /// configuration.keptConnections = ["https://api.example.com": 2]
+    /// ```
+    ///
+    /// The connections are opened when the session is created, and again whenever there are fewer, those in use included. They have the
+    /// rules and limits of ``Session/connect(to:count:)``. After a failure, or if the server closes them at once, the session pauses for
+    /// one second, and for twice as long after each further failure, up to a minute. They end with the session.
+    public var keptConnections: [String: Int] = [:]
     /// The number of engines, which are threads with their own connections. The default is ``EngineCount/automatic``: one engine, and more
     /// while their threads are busy and at least half a core is idle.
     public var engines = EngineCount.automatic

@@ -20,8 +20,8 @@ package struct LibcurlTransport: Transport {
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
 
-    /// Sets the closure that is called when the idle connections were closed at the end of their lifetime.
-    package func onIdle(_ body: @escaping @Sendable () -> Void) { engine.onIdle(body) }
+    /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when all of them are closed.
+    package func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { engine.onCount(body) }
 }
 
 /// A libcurl transfer is a transport task.

@@ -27,12 +27,13 @@ public protocol Transport: Sendable {
     /// Whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
     /// its certificates before an attempt. If `false`, the session does nothing of that, and reaches no network and no file for it.
     @_spi(Transport) var makesConnections: Bool { get }
-    /// Closes one idle connection to an origin (`https://example.com:443`), or all idle connections if `origin` is `nil`. Called on the
-    /// session's engine thread. The default does nothing.
+    /// Closes one idle connection to an origin (`https://example.com:443`, or `https://example.com:443 HTTP/1.1` for requests that demand a
+    /// version), or all idle connections if `origin` is `nil`. Called on the session's engine thread. The default does nothing.
     @_spi(Transport) func closeIdleConnections(to origin: String?)
-    /// Sets the closure that the transport calls on the engine thread when it has closed all connections after their idle lifetime. The
-    /// default never calls it.
-    @_spi(Transport) func onIdle(_ body: @escaping @Sendable () -> Void)
+    /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. It gets the new
+    /// numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
+    /// transport has closed all connections after their idle lifetime. The default never calls it.
+    @_spi(Transport) func onCount(_ body: @escaping @Sendable (_ counts: [String: Int]?) -> Void)
 }
 
 extension Transport {
@@ -41,7 +42,7 @@ extension Transport {
     /// Does nothing: the transport keeps no connections.
     @_spi(Transport) public func closeIdleConnections(to origin: String?) {}
     /// Does nothing: the transport keeps no connections.
-    @_spi(Transport) public func onIdle(_ body: @escaping @Sendable () -> Void) {}
+    @_spi(Transport) public func onCount(_ body: @escaping @Sendable (_ counts: [String: Int]?) -> Void) {}
 }
 
 /// The request of one attempt, for a transport.

@@ -35,6 +35,8 @@ struct RequestExtras: Sendable {
     var selected: SelectedProxy?
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
     var alternative: AlternativeService?
+    /// The number of connections up to which one is made, without sending the request; `nil` if the request is sent.
+    var connectionCount: Int?
 
     /// Whether objects or closures of the user's may be among the properties.
     var mayHaveUserObjects: Bool { trailers != nil || informationalReceiver != nil || proxy != nil || route != nil }

@@ -364,6 +364,8 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         received.report = end.report
         received.trailers = end.trailers
         if let failure = end.failure { return didFail(failure) }
+        // A connection that is made in advance has no response.
+        if prepared.wire.connectionCount != nil { handle(.head) }
         guard state.progress == .receiving else {
             return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))
         }

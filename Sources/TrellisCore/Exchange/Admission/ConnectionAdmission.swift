@@ -28,10 +28,20 @@ final class ConnectionAdmission: Sendable {
         case coming(hasSlot: Bool)
     }
 
+    /// An origin whose connections are kept open.
+    private struct Watch {
+        let minimum: Int
+        let whenLost: @Sendable () -> Void
+        /// The number of connections that an engine has told last.
+        var count = 0
+    }
+
     /// The state that the lock guards.
     private struct State {
         var scheduler: Scheduler
         var engines: [ExchangeEngine] = []
+        /// The origins whose connections are kept open.
+        var watches: [String: Watch] = [:]
         var condition = Scheduler.Condition(isStuck: { _ in false }, isBusy: { _ in false })
         /// When origins no longer leave idle connections to others; `nil` if none does so.
         private var holdEnd: EngineInstant?
@@ -47,6 +57,24 @@ final class ConnectionAdmission: Sendable {
             let granted = holdEnd == nil ? [] : scheduler.endHold()
             holdEnd = scheduler.isHolding ? now.advanced(by: Self.holdTime) : nil
             return (granted, holdEnd)
+        }
+
+        /// Records the numbers of an engine's connections that have changed; `nil` if it has closed all of them. Returns the functions to
+        /// call because there are too few connections.
+        mutating func count(_ counts: [String: Int]?, on engine: Int) -> [@Sendable () -> Void] {
+            guard let counts else {
+                scheduler.closedAllIdle(on: engine)
+                for index in watches.values.indices { watches.values[index].count = 0 }
+                return watches.values.map(\.whenLost)
+            }
+            for (origin, count) in counts { scheduler.counted(count, to: origin, on: engine) }
+            return watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1) }
+        }
+
+        private mutating func lost(_ origin: String, count: Int) -> (@Sendable () -> Void)? {
+            guard let watch = watches[origin] else { return nil }
+            watches[origin]?.count = count
+            return count < min(watch.count, watch.minimum) ? watch.whenLost : nil
         }
 
         /// Adds an engine. Returns the first engine if it must close its idle connections.
@@ -80,14 +108,20 @@ final class ConnectionAdmission: Sendable {
     /// its idle connections, which were not counted.
     func add(_ engine: ExchangeEngine) {
         // The reference is to the state, because a weak one slows down every other reference, and exchanges refer to the admission.
-        engine.onIdle { [weak state, index = engine.index] in
-            state?.withLock { $0.scheduler.closedAllIdle(on: index) }
+        engine.onCount { [weak state, index = engine.index] counts in
+            let losses = state?.withLock { $0.count(counts, on: index) } ?? []
+            for loss in losses { loss() }
         }
         state.withLock { $0.add(engine) }?.closeIdleConnections(to: nil)
     }
 
     /// Sets the number of engines that get requests without a connection; at most all engines that were added.
     func activate(_ count: Int) { state.withLock { $0.scheduler.activeCount = min(count, $0.engines.count) } }
+
+    /// Calls a closure whenever an engine has closed connections to an origin, and has fewer than a number.
+    func watch(_ origin: String, below minimum: Int, whenLost: @escaping @Sendable () -> Void) {
+        state.withLock { $0.watches[origin] = Watch(minimum: minimum, whenLost: whenLost) }
+    }
 
     /// Returns the engine on which a request to an origin begins: one with an idle connection, unless it is busy, or else the one with
     /// least to do.
@@ -111,7 +145,7 @@ final class ConnectionAdmission: Sendable {
         let hint = prepared.wire.url.queueHint
         let entry = state.withLock { state in
             state.scheduler.enter(
-                applicant, on: exchange.engine.index, origin: prepared.queue, mayShare: mayShare,
+                applicant, on: exchange.engine.index, origin: prepared.wire.queue, mayShare: mayShare,
                 priority: prepared.source.priority, hint: hint)
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }

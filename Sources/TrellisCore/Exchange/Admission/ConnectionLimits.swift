@@ -18,8 +18,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     ///
     /// ``perOrigin`` limits connections; over HTTP/2 and HTTP/3, each carries up to 100 requests. This limit counts requests: one
     /// counts from its start until its response has been received, and so do a stream whose body is being read and an open WebSocket.
-    /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy or in the demanded
-    /// version of HTTP are counted apart; a WebSocket demands HTTP/1.1.
+    /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy, or over TLS in the
+    /// demanded version of HTTP, are counted apart; a WebSocket demands HTTP/1.1.
     public var requestsPerOrigin: Int?
     /// The time for which an unused connection is kept. The default is 45 s; fractions of a second are ignored.
     public var idleLifetime: Duration

@@ -193,8 +193,7 @@ extension ConnectionScheduler {
     private mutating func closeIdle(of index: Int) -> Closing? {
         guard let engine = origins[index].closeIdle() else { return nil }
         open -= 1
-        // The name may also name the protocol.
-        let origin = String(origins[index].name.prefix(beforeBytes: " "))
+        let origin = origins[index].name
         forgetIfUnused(index)
         return Closing(engine: engine, origin: origin)
     }
@@ -207,12 +206,23 @@ extension ConnectionScheduler {
         engines[engine].requests -= 1
     }
 
+    /// Records the number of connections that an engine has to an origin, those that are being made included. A request that has a slot
+    /// counts as a connection even if it has none yet.
+    mutating func counted(_ count: Int, to origin: String, on engine: Int) {
+        guard engineOf != nil, let index = indices[origin] else { return }
+        let before = origins[index].openCount
+        origins[index].setOpen(count, on: engine)
+        open += origins[index].openCount - before
+        noteIdle(index)
+        forgetIfUnused(index)
+    }
+
     /// Records that an engine has closed its idle connections.
     mutating func closedAllIdle(on engine: Int) {
         guard engineOf != nil else { return }
         for index in indices.values {
             let before = origins[index].openCount
-            origins[index].closeAllIdle(on: engine)
+            origins[index].setOpen(0, on: engine)
             open += origins[index].openCount - before
             forgetIfUnused(index)
         }

@@ -25,8 +25,8 @@ extension ConnectionScheduler {
 
     /// The connections of an origin on one engine.
     struct Share: Hashable {
-        /// The number of open connections, in use or idle. A connection counts as open until the engine closes its idle ones, so that
-        /// the number is never too low.
+        /// The number of open connections, in use or idle. The engine corrects it when connections were opened or closed. Without that, a
+        /// connection counts as open until the engine closes its idle ones, so that the number is never too low.
         var open = 0
         /// The number of requests that use these connections.
         var active = 0
@@ -185,11 +185,11 @@ extension ConnectionScheduler {
             return shares.indices.first { shares[$0].open > shares[$0].used(streams) }
         }
 
-        /// Records that an engine has closed its idle connections.
-        mutating func closeAllIdle(on engine: Int) {
-            guard shares.indices.contains(engine) else { return }
+        /// Sets the number of connections of an engine, which are at least those that its requests need.
+        mutating func setOpen(_ count: Int, on engine: Int) {
+            guard shares.indices.contains(engine) || count > 0 else { return }
             let streams = streams
-            modify(engine) { $0.open = min($0.open, $0.used(streams)) }
+            modify(engine) { $0.open = max(count, $0.used(streams)) }
         }
 
         // MARK: Waiting

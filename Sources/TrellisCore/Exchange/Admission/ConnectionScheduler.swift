@@ -368,6 +368,12 @@ struct ConnectionScheduler<ID: Hashable> {
         }
     }
 
+    /// Lists an origin among those that have an idle connection, if it has one.
+    mutating func noteIdle(_ index: Int) {
+        guard origins[index].openCount > origins[index].connections, !idle.contains(index) else { return }
+        idle.set(index, to: releaseCount)
+    }
+
     private mutating func index(of name: String) -> Int {
         if let index = indices[name] { return index }
         let index = freeIndices.popLast() ?? origins.count

@@ -147,7 +147,7 @@ package final class RequestPreparation: Sendable {
                 maximumHeaderBytes: configuration.maximumHeaderSize, connectLimit: timeLimits.connect,
                 readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
                 hasTrailers: body.streamed?.trailers != nil, switchesProtocols: delivery == .connection,
-                rank: request.priority.rank)
+                rank: request.priority.rank, connectionCount: request.extras?.extras.connectionCount)
             return PreparedRequest(
                 request: request, defaultFields: addsDefaultFields ? defaultFields : nil, wire: wire,
                 streamedBody: body.streamed, limits: timeLimits,
@@ -196,7 +196,7 @@ package final class RequestPreparation: Sendable {
             let route = try? makesConnections ? routes.route(to: url, of: request, isForQueue: true).route : .direct
         else { return nil }
         let rules = trust.trust(for: possibleTLSHost(of: url), proxyHost: route.secureProxyHost)
-        return PreparedRequest.queue(of: rules.pool(route.limitName(of: url.origin)), version)
+        return version.queue(of: rules.pool(route.limitName(of: url.origin)), isSecure: url.isSecure)
     }
 
     // MARK: Checks

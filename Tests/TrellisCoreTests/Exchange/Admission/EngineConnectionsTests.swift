@@ -57,6 +57,10 @@ struct EngineConnectionsTests {
 
         mutating func closeAllIdle(on engine: Int) { scheduler.closedAllIdle(on: engine) }
 
+        mutating func count(_ count: Int, to origin: Character, on engine: Int) {
+            scheduler.counted(count, to: String(origin), on: engine)
+        }
+
         private mutating func close(_ closing: ConnectionScheduler<String>.Closing?) {
             if let closing { closed.append("\(closing.origin)\(closing.engine)") }
         }
@@ -182,6 +186,41 @@ struct EngineConnectionsTests {
         #expect(engines.closed.isEmpty)
         #expect(engines.enter("c0.1") == true)
         #expect(engines.closed == ["a1"])
+    }
+
+    @Test func anIdleConnectionThatItsEngineHasClosedDoesNotCount() {
+        var engines = Engines(total: 2)
+        for id in ["a0.1", "b1.1"] { #expect(engines.enter(id) == true) }
+        for id in ["a0.1", "b1.1"] { #expect(engines.release(id) == []) }
+        engines.count(0, to: "a", on: 0)
+        #expect(engines.scheduler.open == 1)
+        #expect(engines.enter("c0.1") == true)
+        #expect(engines.closed.isEmpty)
+    }
+
+    @Test func aConnectionThatEndsWithItsRequestDoesNotCount() {
+        var engines = Engines(total: 2)
+        for id in ["a0.1", "a0.2"] { #expect(engines.enter(id) == true) }
+        // The slot counts until it is released.
+        engines.count(1, to: "a", on: 0)
+        #expect(engines.scheduler.open == 2)
+        #expect(engines.release("a0.1") == [])
+        engines.count(1, to: "a", on: 0)
+        #expect(engines.scheduler.open == 1)
+        #expect(engines.enter("b0.1") == true)
+        #expect(engines.closed.isEmpty)
+    }
+
+    /// The connections of an engine may be more than its requests have needed.
+    @Test func aConnectionThatNoRequestHasNeededIsClosedForAnother() {
+        var engines = Engines(total: 2)
+        #expect(engines.enter("a0.1") == true)
+        engines.count(2, to: "a", on: 0)
+        #expect(engines.scheduler.open == 2)
+        #expect(engines.enter("b1.1") == true)
+        #expect(engines.closed == ["a0"])
+        engines.count(3, to: "c", on: 1)
+        #expect(engines.scheduler.open == 2)
     }
 
     @Test func requestsBeforeTheSecondEngineCountOnTheFirst() {

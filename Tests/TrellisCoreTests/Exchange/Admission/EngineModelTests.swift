@@ -64,6 +64,24 @@ struct EngineModelTests {
             guard let place = places[request.origin] else { return }
             idle[request.origin][request.engine] += 1
             grant(scheduler.release(request, at: place, on: request.engine, isShared: false))
+            // Some connections end with their request. The engine says so after the slot was released, and may have been asked to close
+            // the connection in the meantime.
+            if Int.random(in: 0..<4, using: &random) == 0 { closeIdle(request.origin, on: request.engine) }
+        }
+
+        /// The server ends an idle connection.
+        mutating func closeIdle(_ random: inout SeededGenerator) {
+            let (origin, engine) = (
+                Int.random(in: 0..<idle.count, using: &random), Int.random(in: 0..<engineCount, using: &random)
+            )
+            closeIdle(origin, on: engine)
+        }
+
+        private mutating func closeIdle(_ origin: Int, on engine: Int) {
+            guard idle[origin][engine] > 0 else { return }
+            idle[origin][engine] -= 1
+            let count = active.count { $0.origin == origin && $0.engine == engine } + idle[origin][engine]
+            scheduler.counted(count, to: "\(origin)", on: engine)
         }
 
         /// Ends the holds of idle connections, as a timer does.
@@ -109,7 +127,8 @@ struct EngineModelTests {
             switch Int.random(in: 0..<200, using: &random) {
             case 0..<100: world.enter(&random)
             case 100..<180: world.release(&random)
-            case 180..<199: world.leave(&random)
+            case 180..<190: world.leave(&random)
+            case 190..<199: world.closeIdle(&random)
             default: world.closeAllIdle(&random)
             }
             if world.scheduler.isHolding, Bool.random(using: &random) { world.endHolds() }

@@ -14,7 +14,8 @@ struct AlternativeAttempt {
         let upgrades = pipeline.session.upgrades
         // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
         // made.
-        guard pipeline.call.delivery != .connection, request.hasReplayableBody, let services = upgrades.alternatives,
+        guard pipeline.call.delivery != .connection, request.hasReplayableBody,
+            request.extras?.extras.connectionCount == nil, let services = upgrades.alternatives,
             let service = upgrades.alternative(for: request),
             let url = try? pipeline.session.preparation.url(of: request),
             let generation = services.begin(service, of: url)

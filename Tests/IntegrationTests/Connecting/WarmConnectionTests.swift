@@ -1,0 +1,102 @@
+import Testing
+import TrellisTesting
+
+@testable import TrellisCore
+
+/// Connections that a session opens before its requests.
+@Suite(.timeLimit(.minutes(2)))
+struct WarmConnectionTests {
+    private static func session(
+        _ engines: EngineCount = .one, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.engines = engines
+        change(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    @Test(arguments: [1, 2])
+    func requestsUseConnectionsThatWereOpenedBefore(_ engines: Int) async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(engines))
+        try await session.connect(to: server.url("/a"), count: 3)
+        try await server.waitUntilAccepted(count: 3)
+        #expect(server.acceptedCount == 3 && server.requests.isEmpty)
+        try await session.connect(to: server.url("/b"), count: 3)
+        #expect(server.acceptedCount == 3)
+        let (_, response) = try await session.data(server.url())
+        #expect(response.metrics.isReusedConnection)
+        #expect(server.acceptedCount == 3)
+        await session.shutdown()
+    }
+
+    @Test func theLimitsHold() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session { $0.limits = ConnectionLimits(total: 3, perOrigin: 2) }
+        try await session.connect(to: server.url(), count: 100)
+        try await server.waitUntilAccepted(count: 2)
+        #expect(server.acceptedCount == 2)
+        try await session.connect(to: server.url(), count: 0)
+        #expect(server.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    @Test func aFailureIsThrown() async throws {
+        let session = Self.session()
+        let url = "http://127.0.0.1:\(try ClosedPort().port)/"
+        let error = await #expect(throws: TrellisError.self) { try await session.connect(to: url, count: 2) }
+        #expect(error?.kind == .connect)
+        await session.shutdown()
+        let late = await #expect(throws: TrellisError.self) { try await session.connect(to: url) }
+        #expect(late?.kind == .cancelled)
+    }
+
+    /// Otherwise the session would look like one that has sent requests.
+    @Test func monitorsAreToldNothing() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session()
+        let events = session.requestEvents
+        try await session.connect(to: server.url())
+        let first = try await session.data(server.url()).1.metrics
+        #expect(first.isReusedConnection)
+        await session.shutdown()
+        var calls: Set<UInt64> = []
+        for await event in events { calls.insert(event.callID) }
+        #expect(calls.count == 1)
+    }
+
+    @Test func connectionsAreKeptOpen() async throws {
+        let mayClose = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            guard connection.ordinal > 2 else { return try connection.wait(for: mayClose) }
+            while try connection.nextRequest() != nil {
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let clock = TestClock()
+        var configuration = SessionConfiguration()
+        configuration.keptConnections = [server.url(): 2]
+        let session = Session(configuration: configuration, clock: clock)
+        try await server.waitUntilAccepted(count: 2)
+        mayClose.open()
+        // The connections have not lasted, and so the session pauses.
+        await clock.waitForSleepers()
+        clock.move(by: .seconds(1))
+        try await server.waitUntilAccepted(count: 4)
+        #expect(try await session.string(server.url()) == "ok")
+        await session.shutdown()
+        #expect(server.acceptedCount == 4)
+    }
+
+    /// The session ends, although it keeps connections open.
+    @Test func connectionsThatAreKeptEndWithTheSession() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        do {
+            let session = Self.session { $0.keptConnections = [server.url(): 2, "http://127.0.0.1:1/": 1, "": 1] }
+            try await server.waitUntilAccepted(count: 2)
+            #expect(try await session.string(server.url()) == "hello")
+        }
+        try await server.waitUntilAllClosed()
+        #expect(server.acceptedCount == 2)
+    }
+}
