@@ -81,7 +81,8 @@ final class WireTLS {
         if code == CURLE_OK, isKept, unsafe kind != .taken || session != nil { return nil }
         unsafe session = nil
         guard isKept || code != CURLE_OK else {
-            return EngineFailure(CURLE_GOT_NOTHING, detail: "the server ended the connection after the TLS handshake")
+            let text = "the server ended the connection after the TLS handshake"
+            return EngineFailure(kind: .connect, message: text, code: Int(CURLE_COULDNT_CONNECT.rawValue))
         }
         let failure = easy.failure(code, isSent: false)
         return failure.kind == .send || failure.kind == .receive ? failure.as(.connect) : failure
