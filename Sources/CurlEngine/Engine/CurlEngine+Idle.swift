@@ -38,9 +38,7 @@ extension CurlEngine {
     /// A response may be there in the call of libcurl in which the request is sent. libcurl then has no interest in the socket, and names
     /// none, or only an earlier attempt's.
     func willLeave(_ transfer: Transfer) {
-        guard let multi, let easy = transfer.easy, !isNamed(easy, multi), transfer.attempts > 0,
-            !transfer.options.switchesProtocols
-        else { return }
+        guard let multi, let easy = transfer.easy, !isNamed(easy, multi), transfer.attempts > 0 else { return }
         let hasOthers = hasOtherStreams(transfer)
         // The lists of transfers with streams go by the socket that libcurl has named.
         guard hasOthers == nil || hasOthers == false && easy.socket < 0 else { return }

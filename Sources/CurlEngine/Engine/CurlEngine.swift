@@ -188,10 +188,8 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
             end(transfer, CURLE_OK)
         } else if transfer.receiving.mustFinishEarly {
             end(transfer, CURLE_OK)
-        } else if transfer.handshake != nil {
-            advanceConnectOnly(transfer)
         } else {
-            if !transfer.options.switchesProtocols { multi?.applyPause(transfer) }
+            multi?.applyPause(transfer)
             if transfer.mustSendEndFirst { multi?.sendEnd(of: transfer) }
             // The end of a pause delivers the delayed bytes, which may be malformed.
             if transfer.failure != nil { end(transfer, CURLE_OK) }
@@ -262,7 +260,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
         unsafe stalled.remove(transfer)
         unsafe leaving.remove(transfer)
-        defer { if transfer.handshake != nil { endConnectOnly(transfer) } }
         let left = mustCut(transfer, hasFailed: hasFailed) ? transfer.easy.map(socket) : nil
         multi?.remove(transfer, hasFailed: hasFailed)
         if let left { unsafe multi?.sockets.cut(left.descriptor, generation: left.generation) }
@@ -296,7 +293,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         if wire.isReady(ready) { return }
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
-        if let transfer = multi.connectOnly[ready.descriptor] { return advanceConnectOnly(transfer) }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         unsafe multi.sockets.noteRead(ready, at: now)
         multi.act(on: ready)
@@ -376,11 +372,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         repeat {
             while let (transfer, code) = multi?.nextFinished() {
                 hasFinished = true
-                if transfer.options.switchesProtocols, code == CURLE_OK {
-                    beginConnectOnly(transfer)
-                } else {
-                    end(transfer, code)
-                }
+                end(transfer, code)
             }
         } while multi?.readConnections(streams.takeLeftPorts()) == true
         return hasFinished

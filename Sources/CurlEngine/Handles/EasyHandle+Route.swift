@@ -51,7 +51,9 @@ extension EasyHandle {
         guard let proxy = route.proxy, let first = route.firstProxy else {
             guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, "") else { return false }
             // libcurl takes the socket for one to this address.
-            guard let socket = route.parts.socket, !route.isConnectedByEngine else { return connect(to: "::127.0.0.1:") }
+            guard let socket = route.parts.socket, !route.isConnectedByEngine else {
+                return connect(to: "::127.0.0.1:")
+            }
             return accepts(socket.isAbstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH, socket.name)
         }
         // libcurl takes the socket for one to an address, unless libcurl connects it.

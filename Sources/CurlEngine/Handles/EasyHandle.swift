@@ -180,7 +180,6 @@ final class EasyHandle {
             set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
             given.isPristine = false
         }
-        if options.switchesProtocols { return isAccepted && setVersion(.http1) && setConnectOnly() }
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 

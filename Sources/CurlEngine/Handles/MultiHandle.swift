@@ -20,8 +20,6 @@ final class MultiHandle {
     private(set) var deadline: EngineInstant?
     /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
-    /// The transfers whose connections libcurl has made and left to the engine, by socket.
-    var connectOnly: [Int32: Transfer] = [:]
 
     /// The socket on which the kernel notifies of lost addresses and links; `nil` if connections do not follow the network, or if the
     /// system permits no such socket.
@@ -167,9 +165,9 @@ final class MultiHandle {
         }
         transfer.easy = nil
         easy.finish()
-        guard !hasFailed, !transfer.mayHaveBeenRepeated, !transfer.options.switchesProtocols,
-            unsafe idleHandles.count < Self.maximumIdleHandles
-        else { return }
+        guard !hasFailed, !transfer.mayHaveBeenRepeated, unsafe idleHandles.count < Self.maximumIdleHandles else {
+            return
+        }
         unsafe idleHandles.append(easy)
     }
 

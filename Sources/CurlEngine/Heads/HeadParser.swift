@@ -41,14 +41,8 @@ struct HeadParser: ~Copyable {
     /// Whether the head has a `Transfer-Encoding`, such as `chunked`.
     private(set) var hasTransferEncoding = false
 
-    /// Whether a head with status 101 is final, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
-    private let switchesProtocols: Bool
-
     /// Creates a parser with a limit in bytes on all heads together, and on the trailers.
-    ///
-    /// - Parameter switchesProtocols: Whether the request asks the server to switch protocols.
-    init(limit: Int, switchesProtocols: Bool = false) {
-        self.switchesProtocols = switchesProtocols
+    init(limit: Int) {
         unsafe head = .allocate(capacity: 1)
         unsafe head.initialize(to: ccurl_head())
         unsafe head.pointee.limit = max(limit, 0)
@@ -58,7 +52,6 @@ struct HeadParser: ~Copyable {
 
     /// Creates the parser of a transfer that the engine serves without libcurl, which has no use for it.
     init() {
-        switchesProtocols = false
         unsafe head = Unused.shared.head
     }
 
@@ -137,8 +130,8 @@ struct HeadParser: ~Copyable {
         guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
         (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
         guard status >= 100 else { throw .unexpectedStatus(status) }
-        // The server must not switch protocols unless the request asks for it.
-        guard status != 101 || switchesProtocols else { throw .unexpectedStatus(status) }
+        // libcurl has no requests that ask the server to switch protocols.
+        guard status != 101 else { throw .unexpectedStatus(status) }
         unsafe ccurl_head_clear(head)
         contentLength = nil
         hasTransferEncoding = false
@@ -163,23 +156,6 @@ struct HeadParser: ~Copyable {
         let fields = fields
         unsafe ccurl_head_clear(head)
         return WireHead(version: version, status: status, reason: reason, fields: fields)
-    }
-
-    /// Takes a final head that the engine itself has read.
-    mutating func adopt(_ head: WireHead, receivedBytes: Int) {
-        (version, contentCodings) = (head.version, head.fields.contentCodings)
-        unsafe self.head.pointee.place = CCURL_HEAD_TRAILERS
-        unsafe self.head.pointee.received = receivedBytes
-    }
-
-    /// Takes trailers that the engine itself has read.
-    func adopt(trailers: WireFields, receivedBytes: Int) {
-        unsafe head.pointee.received = receivedBytes
-        guard trailers.count > 0 else { return }
-        unsafe trailers.bytes.dropLast().withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            if unsafe ccurl_head_append(head, start, bytes.count) { unsafe head.pointee.count = trailers.count }
-        }
     }
 
     /// Parses a field that describes the body, or a line that C has rejected.

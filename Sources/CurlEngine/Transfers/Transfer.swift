@@ -37,8 +37,6 @@ package final class Transfer: @unchecked Sendable {
     var isCancelled = false
     /// Whether the engine lists the transfer among the changed ones.
     var isDeferred = false
-    /// The exchange on a connection that libcurl has only made; `nil` before that, and for every other transfer.
-    var handshake: SwitchHandshake?
     /// The instant at which libcurl was last about to send the request.
     var start: EngineInstant
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
@@ -51,7 +49,7 @@ package final class Transfer: @unchecked Sendable {
         unsafe parser =
             isOnWire
             ? HeadParser()
-            : HeadParser(limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
+            : HeadParser(limit: options.maximumHeaderBytes)
         start = now
         activity = (now, now)
     }
@@ -85,7 +83,6 @@ package final class Transfer: @unchecked Sendable {
         connection.switched?.end(with: ConnectionClosed())
         // The connection and the transfer refer to each other.
         connection.switched = nil
-        handshake = nil
     }
 
     /// Pauses or resumes receiving. A few bytes may still arrive after a pause.
@@ -154,8 +151,7 @@ package final class Transfer: @unchecked Sendable {
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {
         if isOnWire { return TransferReport(onWire: self) }
-        guard let report = easy?.report(of: self) else { return TransferReport() }
-        return handshake?.completed(report) ?? report
+        return easy?.report(of: self) ?? TransferReport()
     }
 }
 

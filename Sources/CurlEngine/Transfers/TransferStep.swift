@@ -135,7 +135,6 @@ extension Transfer {
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
         if isOnWire { return wire.stream?.isRequestSent ?? wire.connection?.outgoing.isSent ?? false }
-        if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
         guard let easy else { return false }
         return switch options.body {
         case .none: easy.hasSent(bodyBytes: 0)

@@ -1,7 +1,22 @@
 /// The part of a connection that the engine thread performs.
 extension SwitchedConnection {
+    /// The next step of the engine.
+    enum Step {
+        /// The engine waits until the socket is ready.
+        case wait(SocketInterest)
+        /// There is more to do, in the next turn of the loop.
+        case goOn
+        /// The transfer has ended; ``Transfer/failure`` is the reason if it has failed.
+        case end
+    }
+
+    /// The number of bytes that are sent in one turn of the loop, so that a fast server does not delay other connections.
+    private static let bytesPerTurn = 256 << 10
+    /// The most bytes that are received by one call.
+    private static let receiveSize = 64 << 10
+
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
-    func serve(_ channel: ConnectionChannel, _ table: WireTable) -> SwitchHandshake.Step {
+    func serve(_ channel: ConnectionChannel, _ table: WireTable) -> Step {
         var blocked = send(channel)
         guard let room = roomToReceive() else { return .end }
         let step = receive(from: channel, table, room: room)
@@ -14,7 +29,7 @@ extension SwitchedConnection {
     /// Sends the outgoing bytes, but not more than the share of one turn: a server that reads as fast as this thread sends would delay
     /// the other connections, and the end of this one. Returns what the socket must be ready for if some are left, or `nil`.
     func send(_ channel: ConnectionChannel) -> SocketInterest? {
-        var room = SwitchHandshake.bytesPerTurn
+        var room = Self.bytesPerTurn
         while let slice = nextSlice() {
             // The socket is ready again at once.
             guard room > 0 else { return .write }
@@ -83,7 +98,7 @@ extension SwitchedConnection {
     /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
     private func receive(
         from channel: ConnectionChannel, _ table: WireTable, room: Int
-    ) -> SwitchHandshake.Step {
+    ) -> Step {
         guard room > 0 else { return .wait([]) }
         guard let buffer = unsafe table.buffer else {
             didFail(EngineFailure(kind: .outOfMemory, message: "no memory to receive"))
@@ -94,7 +109,7 @@ extension SwitchedConnection {
         let outcome = unsafe receive(from: channel, into: target, &count)
         let isStored = count == 0 || store(count, table)
         state.withLock { $0.direct.isEngineReceiving = false }
-        let step: SwitchHandshake.Step
+        let step: Step
         switch outcome {
         case _ where !isStored: step = .end
         // The share is used up. A reader may have made room for more.
@@ -120,7 +135,7 @@ extension SwitchedConnection {
         from channel: ConnectionChannel, into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ConnectionChannel.Outcome {
         while true {
-            let rest = unsafe buffer[count..<min(buffer.count, count + SwitchHandshake.receiveSize)]
+            let rest = unsafe buffer[count..<min(buffer.count, count + Self.receiveSize)]
             let outcome = unsafe channel.receive(into: UnsafeMutableRawBufferPointer(rebasing: rest))
             guard case .moved(let added) = outcome else { return outcome }
             count += added
@@ -180,7 +195,7 @@ extension Transfer {
     package func endConnection(with error: any Error) {
         connection.switched?.end(with: error)
         // The transfer is cancelled next, and its connection closed.
-        engine.flushConnectOnly(self)
+        engine.flushSwitched(self)
     }
 
     /// Leaves the connection after a switch of protocols, whose socket is closed.

@@ -25,7 +25,7 @@ extension SwitchedConnection {
         else { return 0 }
         state.mayAnswer = false
         let sent = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, ConnectionChannel.flags)
+            unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, WireLink.flags)
         }
         guard sent > 0 else { return 0 }
         state.moved.sent += Int64(sent)
@@ -128,7 +128,7 @@ extension SwitchedConnection {
         let isRunOver = state.withLock { state in
             // The socket is open, because ``forgetSocket()`` takes the same lock before the socket is closed.
             guard state.direct.isOn, state.mayReadDirectly, state.plainSocket == socket else { return false }
-            unsafe received = ccurl_socket_receive(socket, ConnectionChannel.flags)
+            unsafe received = ccurl_socket_receive(socket, WireLink.flags)
             guard unsafe received.count > 0 else { return false }
             unsafe state.moved.received += Int64(received.count)
             state.mayAnswer = true
@@ -158,7 +158,7 @@ extension SwitchedConnection {
             _ = state.direct.end(.over)
             return nil
         }
-        guard let count else { return transfer.engine.advanceConnectOnly(transfer) }
+        guard let count else { return transfer.engine.advanceSwitched(transfer) }
         let next = engineExecutor.now.advanced(by: Self.supervisionInterval)
         _ = EngineAlarm(on: engineExecutor, at: next) { [self] in supervise(beginning, lastCount: count) }
     }

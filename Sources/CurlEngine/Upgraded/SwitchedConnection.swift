@@ -104,7 +104,7 @@ package final class SwitchedConnection: Sendable {
 
     /// Lets the engine thread move bytes, or end the connection.
     func wakeEngine() {
-        engineExecutor.submit { [transfer] in transfer.engine.advanceConnectOnly(transfer) }
+        engineExecutor.submit { [transfer] in transfer.engine.advanceSwitched(transfer) }
     }
 
     // MARK: Reading
@@ -273,7 +273,7 @@ package final class SwitchedConnection: Sendable {
     }
 
     private func startSending() {
-        if engineExecutor.isCurrent { transfer.engine.sendConnectOnly(transfer) } else { wakeEngine() }
+        if engineExecutor.isCurrent { transfer.engine.sendSwitched(transfer) } else { wakeEngine() }
     }
 
     /// Returns when there is room for more bytes.

@@ -21,7 +21,7 @@ extension WireConnection {
         }
         // A cancelled transfer is handled with the changes.
         guard !transfer.isCancelled else { return }
-        guard transfer.connection.switched == nil else { return transfer.engine.advanceConnectOnly(transfer) }
+        guard transfer.connection.switched == nil else { return transfer.engine.advanceSwitched(transfer) }
         // An early response ends the sending. Bytes that are held are used first, with the changes of the transfer.
         var mayReceive = ready.interest.contains(.read)
         if outgoing.waitsForRoom, ready.interest.contains(.write) {
@@ -199,7 +199,7 @@ extension WireConnection {
         if link.tls == nil { switched.allowDirectReading() }
         transfer.connection.switched = switched
         transfer.delegate?.transferDidSwitchProtocols(head, switched)
-        transfer.engine.advanceConnectOnly(transfer)
+        transfer.engine.advanceSwitched(transfer)
     }
 
     /// Receives bytes of the body. Returns them as a chunk if the table's buffer has become one.

@@ -148,7 +148,7 @@ struct WireLink {
     /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.
     func isQuiet() -> Bool { tls?.isQuiet() ?? ccurl_socket_is_quiet(socket) }
 
-    private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+    static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 }
 
 /// The connections to one origin by one route.

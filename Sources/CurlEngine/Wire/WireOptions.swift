@@ -5,6 +5,7 @@ private import Glibc
 extension TransferOptions {
     /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
+        if switchesProtocols { return true }
         guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
         guard needsHandshake else { return true }
         return configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2

@@ -347,7 +347,7 @@ extension WireTable {
             engine.lastUse = engine.now
             _ = leave(transfer, keeps: false)
         } else if transfer.connection.switched != nil {
-            engine.advanceConnectOnly(transfer)
+            engine.advanceSwitched(transfer)
         } else if !transfer.decodeFurther() || transfer.failure != nil {
             end(transfer, nil)
         } else if let connection = transfer.wire.connection {
