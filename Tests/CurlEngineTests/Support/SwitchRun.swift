@@ -49,9 +49,6 @@ struct SwitchRun: Sendable {
     /// The gate that opens when the transfer has ended.
     let end = LoopbackServer.Gate()
 
-    /// The connections before the switch: the engine's own, and libcurl's.
-    static let ways: [EngineConfiguration] = [.onWire, .onLibcurl]
-
     static func options(
         _ url: String, route: TransferRoute = .direct, trust: TransferTrust = .system, limit: Int = 64 << 10
     ) throws -> TransferOptions {

@@ -25,21 +25,10 @@ struct SwitchRefusalTests {
         ),
     ]
 
-    /// Returns the outcomes on the engine's own connection and on libcurl's.
-    private func outcomes(
-        _ response: String, inPieces: Bool, limit: Int = 64 << 10
-    ) async throws -> [SwitchRun.Outcome] {
-        var outcomes: [SwitchRun.Outcome] = []
-        for way in SwitchRun.ways {
-            outcomes.append(
-                try await outcome(response, inPieces: inPieces, limit: limit, SwitchRun(run: EngineRun(way))))
-        }
-        return outcomes
-    }
-
     private func outcome(
-        _ response: String, inPieces: Bool, limit: Int, _ run: SwitchRun
+        _ response: String, inPieces: Bool, limit: Int = 64 << 10
     ) async throws -> SwitchRun.Outcome {
+        let run = SwitchRun()
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
             for piece in inPieces ? response.utf8.map({ [$0] }) : [Array(response.utf8)] { try connection.write(piece) }
@@ -56,16 +45,15 @@ struct SwitchRefusalTests {
     func otherResponsesAreResponses(
         _ row: (response: String, status: Int, body: String, trailers: Int), _ inPieces: Bool
     ) async throws {
-        for outcome in try await outcomes(row.response, inPieces: inPieces) {
-            guard case .ended(let head, let body, let end) = outcome else {
-                Issue.record("the protocols were switched")
-                continue
-            }
-            #expect(end.failure == nil, "\(String(describing: end.failure?.message))")
-            #expect(head?.status == row.status && String(decoding: body, as: UTF8.self) == row.body)
-            #expect(end.trailers.count == row.trailers)
-            #expect(end.report.bytesReceived > 0 && end.report.bytesSent > 0 && end.report.firstByte > 0)
+        let outcome = try await outcome(row.response, inPieces: inPieces)
+        guard case .ended(let head, let body, let end) = outcome else {
+            Issue.record("the protocols were switched")
+            return
         }
+        #expect(end.failure == nil, "\(String(describing: end.failure?.message))")
+        #expect(head?.status == row.status && String(decoding: body, as: UTF8.self) == row.body)
+        #expect(end.trailers.count == row.trailers)
+        #expect(end.report.bytesReceived > 0 && end.report.bytesSent > 0 && end.report.firstByte > 0)
     }
 
     static let failures: [(String, EngineFailure.Kind)] = [
@@ -92,13 +80,11 @@ struct SwitchRefusalTests {
     @Test(arguments: failures, [false, true])
     func brokenResponsesAreFailures(_ row: (response: String, kind: EngineFailure.Kind), _ inPieces: Bool) async throws
     {
-        for outcome in try await outcomes(row.response, inPieces: inPieces) {
-            guard case .ended(_, _, let end) = outcome else {
-                Issue.record("the protocols were switched")
-                continue
-            }
-            #expect(end.failure?.kind == row.kind)
+        guard case .ended(_, _, let end) = try await outcome(row.response, inPieces: inPieces) else {
+            Issue.record("the protocols were switched")
+            return
         }
+        #expect(end.failure?.kind == row.kind)
     }
 
     @Test(arguments: ["", "\r\n", "HTTP/1.1 103 Soon\r\n\r\n"])
@@ -106,13 +92,11 @@ struct SwitchRefusalTests {
         let line = "X: " + String(repeating: "a", count: 997)
         let head = "HTTP/1.1 101 Yes\r\n" + (end.isEmpty ? line + line : line + "\r\n" + line) + end
         let text = end.hasPrefix("HTTP") ? String(repeating: end, count: 100) : head
-        for outcome in try await outcomes(text, inPieces: false, limit: 1_500) {
-            guard case .ended(_, _, let end) = outcome else {
-                Issue.record("the protocols were switched")
-                continue
-            }
-            #expect(end.failure?.kind == .head(.tooLarge(limit: 1_500)))
+        guard case .ended(_, _, let end) = try await outcome(text, inPieces: false, limit: 1_500) else {
+            Issue.record("the protocols were switched")
+            return
         }
+        #expect(end.failure?.kind == .head(.tooLarge(limit: 1_500)))
     }
 
     /// A number of bytes that exceeds the buffers of both sockets if the peer reads nothing: the largest buffer of the sender, and a
@@ -124,14 +108,13 @@ struct SwitchRefusalTests {
     }
 
     /// The rest of the request would be taken for the other protocol.
-    @Test(arguments: SwitchRun.ways)
-    func aSwitchBeforeTheEndOfTheRequestIsAFailure(_ way: EngineConfiguration) async throws {
+    @Test func aSwitchBeforeTheEndOfTheRequestIsAFailure() async throws {
         let hasEnded = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in
             try connection.write(LoopbackServer.switching)
             try connection.wait(for: hasEnded)
         }
-        let run = SwitchRun(run: EngineRun(way))
+        let run = SwitchRun()
         let line = "X: " + String(repeating: "a", count: Self.moreThanTheBuffers)
         let options = TransferOptions(
             url: try WireURL(parsing: server.url()), method: "GET", headerLines: HeaderLines(lines: [line]),
@@ -146,12 +129,11 @@ struct SwitchRefusalTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test(arguments: SwitchRun.ways)
-    func aServerThatIsNotThereIsAFailureToConnect(_ way: EngineConfiguration) async throws {
+    @Test func aServerThatIsNotThereIsAFailureToConnect() async throws {
         let server = try LoopbackServer { _ in }
         let url = server.url()
         server.stop()
-        let run = SwitchRun(run: EngineRun(way))
+        let run = SwitchRun()
         guard case .ended(_, _, let end) = await run.start(try SwitchRun.options(url)) else { return }
         #expect(end.failure?.kind == .connect)
         await run.run.finish()
