@@ -43,8 +43,8 @@ extension EasyHandle {
             && apply(route.proxy, first: names.proxy, second: names.secondProxy, trust: trust)
     }
 
-    /// Sets the options of a transfer's route for handshakes on a socket that is connected with a peer. libcurl looks up nothing: hosts have
-    /// addresses instead of names, unless a proxy or a certificate needs the name.
+    /// Sets the options of a transfer's route for handshakes on a socket that is connected with a peer. libcurl looks up nothing: addresses
+    /// stand for names, unless a proxy or a certificate needs the name.
     func applyRoute(of transfer: Transfer, connectedWith peer: Peer, asking far: IPAddress?) -> Bool {
         let route = transfer.options.route
         set(to: route)

@@ -24,15 +24,15 @@ struct ConnectionChannel {
 
     /// Sends bytes, of which as many are taken as possible. After ``Outcome/mustWait``, the same bytes must be sent again.
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {
-        outcome(unsafe link.send(bytes), "Send", CURLE_SEND_ERROR)
+        outcome(of: unsafe link.send(bytes), "Send", CURLE_SEND_ERROR)
     }
 
     /// Receives bytes into a buffer.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
-        outcome(unsafe link.receive(buffer), "Recv", CURLE_RECV_ERROR)
+        outcome(of: unsafe link.receive(buffer), "Recv", CURLE_RECV_ERROR)
     }
 
-    private func outcome(_ result: Int, _ name: String, _ code: CURLcode) -> Outcome {
+    private func outcome(of result: Int, _ name: String, _ code: CURLcode) -> Outcome {
         switch Int32(clamping: result) {
         case 0: .ended
         case CCURL_TLS_WAIT: .mustWait
