@@ -104,7 +104,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         case .chunk(let chunk): receive(chunk, in: attempt)
         case .needsBody: needsBody(for: attempt)
         case .sentBody(let count): didSendBody(count, in: attempt)
-        case .end(let end): didEnd(end, in: attempt)
+        case .end(let end): didEnd(end.value, in: attempt)
         }
     }
 
@@ -359,7 +359,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     // MARK: The end
 
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects(.end(end), in: attempt) }
+        if turn.stage == .performing { return afterEffects(.end(Boxed(end)), in: attempt) }
         guard isPresent(attempt), !state.isEnded else { return }
         received.report = end.report
         received.trailers = end.trailers

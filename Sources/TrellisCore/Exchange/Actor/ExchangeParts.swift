@@ -113,7 +113,7 @@ struct WaitingReport {
         case chunk(Data)
         case needsBody
         case sentBody(Int)
-        indirect case end(TransportEnd)
+        case end(Boxed<TransportEnd>)
     }
 
     let content: Content

@@ -545,10 +545,11 @@ package final class Pipeline: Sendable {
     /// certificates, or for a decision about its way.
     @inline(never)
     private func check(_ request: Request) throws {
-        try call.checkCancellation()
-        // Otherwise the session has looked already.
+        // Otherwise the call was checked when it began, and the session has looked already.
         let mayDiffer = !attached.adapters.isEmpty || session.configuration.secureHosts != nil || !isFirst
-        guard actor == nil, mayDiffer else { return }
+        guard actor != nil || mayDiffer else { return }
+        try call.checkCancellation()
+        guard actor == nil else { return }
         guard !request.waitsForDisk, !session.preparation.mustWait(for: request, session.clock) else {
             throw NeedsTask(rest: .hop(request))
         }
