@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Wrappers of epoll, level-triggered, with plain arguments.
+// Wrappers of epoll, level-triggered unless CCURL_ONCE is wanted, with plain arguments.
 #define CCURL_READ 1u
 #define CCURL_WRITE 2u
 #define CCURL_FAILED 4u
+#define CCURL_ONCE 8u  // each event is reported once
 #define CCURL_READY_CAPACITY 256
 struct ccurl_ready {
   int32_t fd;
@@ -18,13 +19,12 @@ struct ccurl_ready {
   uint32_t events;  // CCURL_READ | CCURL_WRITE | CCURL_FAILED
 };
 int ccurl_epoll_create(void);
-// Watches `fd` for CCURL_READ | CCURL_WRITE; 0 stops watching `fd`. Returns whether the kernel accepted the change.
+// Watches `fd` for CCURL_READ | CCURL_WRITE | CCURL_ONCE; 0 stops watching `fd`. Returns whether the kernel accepted the change.
 bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest);
 // Fills at most CCURL_READY_CAPACITY entries. Returns their number; 0 if the time (negative: no limit) is over.
 int ccurl_epoll_wait(int epoll, struct ccurl_ready *_Nonnull ready, int64_t timeout_ns);
 int ccurl_eventfd_create(void);
 void ccurl_eventfd_signal(int fd);
-void ccurl_eventfd_clear(int fd);
 uint64_t ccurl_monotonic_ns(void);
 // The result of a wait for the bytes of a socket.
 enum ccurl_wait {

@@ -34,6 +34,7 @@ bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest
   }
   if (interest & CCURL_READ) event.events |= EPOLLIN;
   if (interest & CCURL_WRITE) event.events |= EPOLLOUT;
+  if (interest & CCURL_ONCE) event.events |= EPOLLET;
   // The system reuses descriptors, so either of the two calls may be the right one.
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0) return true;
   return errno == EEXIST && epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
@@ -65,12 +66,6 @@ void ccurl_eventfd_signal(int fd) {
   uint64_t one = 1;
   ssize_t written = write(fd, &one, sizeof(one));
   (void)written;  // EAGAIN: the counter is full, so the loop wakes in any case
-}
-
-void ccurl_eventfd_clear(int fd) {
-  uint64_t value;
-  ssize_t got = read(fd, &value, sizeof(value));
-  (void)got;
 }
 
 enum ccurl_wait ccurl_socket_wait(int fd, int64_t awake_ns, int64_t asleep_ns) {

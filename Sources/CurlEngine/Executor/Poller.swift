@@ -28,7 +28,7 @@ final class Poller {
         epoll = ccurl_epoll_create()
         wakeUp = ccurl_eventfd_create()
         unsafe buffer = .allocate(capacity: Int(CCURL_READY_CAPACITY))
-        guard epoll >= 0, wakeUp >= 0, ccurl_epoll_watch(epoll, wakeUp, 0, CCURL_READ) else { return nil }
+        guard epoll >= 0, wakeUp >= 0, ccurl_epoll_watch(epoll, wakeUp, 0, CCURL_READ | CCURL_ONCE) else { return nil }
     }
 
     deinit {
@@ -57,15 +57,13 @@ final class Poller {
         let count = unsafe ccurl_epoll_wait(epoll, buffer, timeout)
         for index in 0..<Int(count) {
             let event = unsafe buffer[index]
-            if event.fd == wakeUp {
-                ccurl_eventfd_clear(wakeUp)
-            } else {
-                body(
-                    ReadySocket(
-                        descriptor: event.fd, generation: event.generation,
-                        interest: SocketInterest(rawValue: event.events & 3),
-                        hasFailed: event.events & CCURL_FAILED != 0))
-            }
+            // The kernel reports each signal once, so that its counter need not be read.
+            if event.fd == wakeUp { continue }
+            body(
+                ReadySocket(
+                    descriptor: event.fd, generation: event.generation,
+                    interest: SocketInterest(rawValue: event.events & 3),
+                    hasFailed: event.events & CCURL_FAILED != 0))
         }
         return count == CCURL_READY_CAPACITY
     }
