@@ -387,7 +387,7 @@ struct ConnectionScheduler<ID: Hashable> {
     private mutating func index(of name: String) -> Int {
         if let index = indices[name] { return index }
         let index = freeIndices.popLast() ?? origins.count
-        let origin = Origin(name: name, sharedLimit: limits.sharedPerOrigin)
+        let origin = Origin(name: name, sharedLimit: min(limits.sharedPerOrigin, limits.total))
         if index == origins.count { origins.append(origin) } else { origins[index] = origin }
         indices[name] = index
         return index

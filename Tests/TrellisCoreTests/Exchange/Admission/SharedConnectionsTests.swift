@@ -31,6 +31,8 @@ struct SharedConnectionsTests {
                 number += 1
                 let entry = scheduler.enter(number, origin: "a", mayShare: true)
                 if entry.isAdmitted { active.append(number) } else { waiting.append(number) }
+                // Without another request, the connections may be gone.
+                if entry.isProbing { grant(scheduler.probed(number, at: place, isShared: true)) }
             }
         }
 
