@@ -124,7 +124,10 @@ extension EasyHandle {
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
         if transfer.wire.tls != nil {
             // A proxy speaks HTTP/1.1.
-            let offer = peer == .server ? transfer.offeredProtocols : TransferOptions.onlyHTTP1
+            let offer =
+                peer == .proxy
+                ? TransferOptions.onlyHTTP1
+                : transfer.options.offeredProtocols(configuration, mustSpeakHTTP1: transfer.wire.mustSpeakHTTP1)
             guard unsafe ccurl_tls_allow_taking(context) && ccurl_tls_offer(context, offer, offer.utf8.count) else {
                 return CURLE_SSL_CERTPROBLEM
             }

@@ -23,6 +23,8 @@ final class HTTP2Pool {
     private var hasFailed = false
     /// The time in which nothing is sent to a server that asks for calm.
     var calm = HTTP2Calm()
+    /// Whether the server has spoken HTTP/2 last.
+    private var speaksHTTP2 = false
     /// The instant up to which the server counts as one without HTTP/2.
     private var http1End: EngineInstant?
 
@@ -50,7 +52,7 @@ final class HTTP2Pool {
         }
         if transfer.options.version == .http2OverTLS, connections.isEmpty {
             if let http1End, now < http1End { return .http1 }
-            if hasIdle, leading == 0, !transfer.wire.needsConnection { return .http1 }
+            if hasIdle, leading == 0, !speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }
         return mayConnect ? .connection : .wait
     }
@@ -136,6 +138,7 @@ final class HTTP2Pool {
         hasFailed = false
         // Where HTTP/2 is spoken, a single server may lack it.
         guard connections.isEmpty else { return [] }
+        speaksHTTP2 = false
         http1End = now.advanced(by: Self.memory)
         return take(waitingCount)
     }
@@ -145,7 +148,7 @@ final class HTTP2Pool {
         if transfer.wire.sharing == .leading { leading -= 1 }
         transfer.connection.wire.sharing = .none
         hasFailed = false
-        http1End = nil
+        (speaksHTTP2, http1End) = (true, nil)
         connections.append(connection)
     }
 

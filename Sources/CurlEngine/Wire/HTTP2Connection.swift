@@ -144,7 +144,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             transfer.pauses.applied &= ~4
             session.resumeBody(stream)
         }
-        if stream.isHeld != transfer.isHeld {
+        if stream.isHeld != transfer.pauses.holdsBody {
             if stream.isHeld { session.release(stream) } else { session.hold(stream) }
         }
         isReady()
@@ -391,7 +391,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             reason, hasHead: stream.hasFinalHead, hasLostBody: transfer.sending.hasBegun)
         transfer.repetition.onHTTP2 = repetition
         switch decision {
-        case .fails: table.end(transfer, transfer.failure(failure, after: reason, of: stream))
+        case .fails: table.end(transfer, self.failure(failure, after: reason, of: stream, transfer))
         case .again(let time): table.restart(transfer, after: time, now: now)
         case .againOverHTTP1 where transfer.options.version == .http2OverTLS:
             table.restart(transfer, mustSpeakHTTP1: true)
@@ -409,6 +409,21 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
     }
 
+    /// Returns the failure of a transfer that is not sent again after its stream has failed.
+    private func failure(
+        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream, _ transfer: Transfer
+    ) -> EngineFailure {
+        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        if stream.hasFinalHead { return failure.kind == .emptyReply ? failure.as(.bodyCutShort) : failure }
+        guard isUnprocessed || reason == .lost(isUsed: true) else { return failure }
+        if transfer.sending.hasBegun {
+            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
+            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
+        }
+        let mayBeSaid = isUnprocessed || transfer.options.mayBeReplayed
+        return mayBeSaid ? failure : EngineFailure(kind: .replayRefused, message: "")
+    }
+
     /// Returns the transfer of a stream, unless it is cancelled.
     private func present(_ stream: HTTP2Stream) -> Transfer? {
         guard let transfer = stream.transfer, !transfer.isCancelled else { return nil }
@@ -421,7 +436,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     private func holdIfNeeded(_ stream: HTTP2Stream, _ transfer: Transfer) {
-        if !stream.isHeld, transfer.isHeld { session?.hold(stream) }
+        if !stream.isHeld, transfer.pauses.holdsBody { session?.hold(stream) }
     }
 
     // MARK: Requests
@@ -471,25 +486,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         guard phase == .open else { return }
         phase = .failed
         leave(in: table)
-    }
-}
-
-extension Transfer {
-    /// Whether the reader takes no bytes now.
-    fileprivate var isHeld: Bool { pauses.isSuspended || pauses.isReceivingPaused || pauses.isYielding }
-
-    /// Returns the failure of the transfer, which is not sent again after its stream has failed.
-    fileprivate func failure(
-        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
-    ) -> EngineFailure {
-        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
-        if stream.hasFinalHead, failure.kind == .emptyReply { return failure.as(.bodyCutShort) }
-        guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
-        if sending.hasBegun {
-            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
-            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
-        }
-        return isUnprocessed || options.mayBeReplayed ? failure : EngineFailure(kind: .replayRefused, message: "")
     }
 }
 
