@@ -56,6 +56,8 @@ struct HTTP2Repetition: Sendable {
             case .reset(.http11Required), .excluded(.http11Required): .againOverHTTP1
             case .reset: .fails
             case .excluded(.enhanceYourCalm): count == 0 ? .again(after: Self.calmWait) : .fails
+            // Servers end a connection so after a number of requests. The next connection takes them.
+            case .excluded(.noError): .again(after: .zero)
             case .excluded: again
             case .lost(let isUsed): isUsed && mayBeReplayed ? .again(after: .zero) : .fails
             }

@@ -125,7 +125,10 @@ extension EasyHandle {
         // Another TLS library than the OpenSSL at hand keeps libcurl's rules.
         if let tls = transfer.wire.tls, LibcurlFeatures.current.lendsSessions {
             // A proxy speaks HTTP/1.1.
-            let offer = peer == .server ? transfer.offeredProtocols : TransferOptions.onlyHTTP1
+            let offer =
+                peer == .proxy
+                ? TransferOptions.onlyHTTP1
+                : transfer.options.offeredProtocols(configuration, mustSpeakHTTP1: transfer.wire.mustSpeakHTTP1)
             guard
                 unsafe ccurl_tls_allow_taking(context, tls.kind == .taken)
                     && ccurl_tls_offer(context, offer, offer.utf8.count)

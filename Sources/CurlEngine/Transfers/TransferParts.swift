@@ -11,6 +11,8 @@ struct TransferPauses {
     var isSuspended = false
     /// Whether the framework has paused sending.
     var isSendingHeld = false
+    /// Whether the reader takes no bytes of the body now.
+    var holdsBody: Bool { isSuspended || isReceivingPaused || isYielding }
     /// The pause bits that were last passed to libcurl.
     var applied: Int32 = 0
 }

@@ -39,22 +39,21 @@ extension TransferOptions {
         }
     }
 
+    /// Returns the protocols that are offered to the server in the TLS handshake.
+    ///
+    /// - Parameter mustSpeakHTTP1: Whether the server has refused HTTP/2.
+    func offeredProtocols(_ configuration: EngineConfiguration, mustSpeakHTTP1: Bool) -> String {
+        guard !mustSpeakHTTP1, sharesStreams(configuration) else { return Self.onlyHTTP1 }
+        return version == .http2PriorKnowledge ? "\u{2}h2" : "\u{2}h2" + Self.onlyHTTP1
+    }
+
     /// The offer of HTTP/1.1 alone (RFC 7301, section 3.1).
     static let onlyHTTP1 = "\u{8}http/1.1"
 
-    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it has one of several addresses, or the name of
+    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it is of several addresses, or the name of
     /// the proxy's pool, which serves all origins.
     var wirePool: String {
         route.pool(of: forwardProxy == nil ? queue : trust.pool(route.limitName(of: "")))
-    }
-}
-
-extension Transfer {
-    /// The protocols that are offered to the server in the TLS handshake.
-    var offeredProtocols: String {
-        let http1 = TransferOptions.onlyHTTP1
-        guard options.sharesStreams(engine.configuration), !wire.mustSpeakHTTP1 else { return http1 }
-        return options.version == .http2PriorKnowledge ? "\u{2}h2" : "\u{2}h2" + http1
     }
 }
 

@@ -116,3 +116,159 @@ extension WireTable {
         transfer.engine.update(transfer)
     }
 }
+
+/// The transfers that may share HTTP/2 connections.
+extension WireTable {
+    /// Sends the request of a transfer on a stream, or lets it wait for one. Returns `false` if the transfer goes on alone: over HTTP/1.1,
+    /// or with a connection whose protocol the server chooses.
+    func share(_ transfer: Transfer) -> Bool {
+        guard transfer.wire.sharing != .leading, transfer.options.sharesStreams(transfer.engine.configuration) else {
+            return false
+        }
+        let name = transfer.options.wirePool
+        let pool = unsafe http2.pool(name, now: transfer.engine.now)
+        if pool.calm.isOn(at: transfer.engine.executor.engineLoop.systemNow), let end = pool.calm.end {
+            if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
+            delay(transfer, until: end)
+            return true
+        }
+        switch pool.way(for: transfer, hasIdle: hasIdle(name), now: transfer.engine.now) {
+        case .stream(let connection):
+            if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
+            connection.send(transfer)
+            return true
+        case .wait:
+            if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
+            waiting.insert(transfer)
+            pool.wait(transfer)
+            return true
+        case .connection:
+            pool.begin(transfer)
+            return false
+        case .http1: return false
+        }
+    }
+
+    /// Begins to speak HTTP/2 on a connection that was made for a transfer, if that is the protocol. Returns `false` if it is HTTP/1.1.
+    func beginSharing(
+        _ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest
+    ) -> Bool {
+        let engine = transfer.engine
+        let isKnown = transfer.options.version == .http2PriorKnowledge
+        guard transfer.options.sharesStreams(engine.configuration) else { return false }
+        let pool = unsafe http2.pool(transfer.options.wirePool, now: engine.now)
+        guard isKnown || link.tls?.hasAgreedOnHTTP2 == true else {
+            if transfer.wire.sharing == .leading { restart(pool.didConnect(transfer, now: engine.now)) }
+            guard transfer.options.version == .http2Only else { return false }
+            link.tls?.close()
+            closeAttempt(link.socket)
+            let text = "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)"
+            end(transfer, EngineFailure(kind: .http2NotAgreed, message: text))
+            return true
+        }
+        guard
+            let connection = HTTP2Connection(
+                link, generation: generation(of: link.socket), peer: peer, in: pool, for: transfer)
+        else {
+            link.tls?.close()
+            closeAttempt(link.socket)
+            end(transfer, .outOfMemory)
+            return true
+        }
+        connection.interest = interest
+        promote(connection)
+        transfer.connection.wire.isCounted = false
+        pool.add(connection, of: transfer)
+        connection.send(transfer)
+        connection.isReady()
+        return true
+    }
+
+    /// Removes a transfer from those that may share connections.
+    func stopSharing(_ transfer: Transfer) {
+        waiting.remove(transfer)
+        guard let pool = unsafe http2.known(transfer.options.wirePool) else { return }
+        restart(pool.leave(transfer))
+    }
+
+    private func restart(_ transfers: [Transfer]) {
+        guard let engine = transfers.first?.engine else { return }
+        for transfer in transfers { waiting.remove(transfer) }
+        engine.enqueue(transfers)
+    }
+
+    /// Returns whether a waiting transfer waits for a stream, and not for the first connection.
+    func waitsForStream(_ transfer: Transfer) -> Bool {
+        unsafe http2.known(transfer.options.wirePool)?.hasConnections ?? false
+    }
+
+    /// Returns the reason why a transfer is not connected yet; `nil` if it does not wait for others.
+    func reasonForWaiting(_ transfer: Transfer) -> String? {
+        switch transfer.wire.sharing {
+        case .none, .leading: nil
+        case .delayed: "the server has refused requests"
+        case .waiting: unsafe http2.known(transfer.options.wirePool)?.reasonForWaiting
+        }
+    }
+
+    // MARK: Delays
+
+    /// Starts a transfer again, after a time. Without one, the transfer is the first on the next connection: a server that takes some
+    /// requests for each connection would refuse it again and again.
+    func restart(_ transfer: Transfer, after time: Duration, now: EngineInstant) {
+        prepareToRestart(transfer, needsConnection: false)
+        guard time > .zero else { return transfer.engine.enqueueFirst(transfer) }
+        delay(transfer, until: now.advanced(by: time))
+    }
+
+    private func delay(_ transfer: Transfer, until instant: EngineInstant) {
+        transfer.connection.wire.sharing = .delayed
+        waiting.insert(transfer)
+        transfer.engine.executor.engineLoop.set(EngineTimer(HTTP2Delay(transfer)), onSystemAt: instant)
+    }
+
+    // MARK: Turns
+
+    /// Sends what the HTTP/2 connections have to send, for all streams together.
+    func flushStreams() {
+        while unsafe !http2.ready.isEmpty {
+            let ready = unsafe http2.ready
+            unsafe http2.ready = []
+            for connection in ready {
+                connection.isReadyListed = false
+                serve(connection.pool)
+                connection.flush()
+            }
+        }
+    }
+
+    /// Lets transfers go on that wait for streams.
+    private func serve(_ pool: HTTP2Pool) {
+        while pool.hasWaiting {
+            guard let way = pool.wayForNext, let transfer = pool.next() else { return }
+            waiting.remove(transfer)
+            if pool.hasConnections { transfer.place.waitEnd = transfer.engine.now }
+            switch way {
+            case .stream(let connection): connection.send(transfer)
+            default:
+                pool.begin(transfer)
+                start(transfer)
+            }
+        }
+    }
+}
+
+/// The end of a transfer's wait for an instant.
+private final class HTTP2Delay: EngineTimerTarget {
+    private let transfer: Transfer
+
+    init(_ transfer: Transfer) { self.transfer = transfer }
+
+    func timerIsDue() {
+        // The transfer may have been cancelled.
+        guard transfer.wire.sharing == .delayed else { return }
+        transfer.connection.wire.sharing = .none
+        transfer.engine.wire.waiting.remove(transfer)
+        transfer.engine.resume(transfer)
+    }
+}

@@ -45,6 +45,15 @@ struct HTTP2RepetitionTests {
         #expect(waits == [.zero, .milliseconds(50), .milliseconds(100), .milliseconds(200), .milliseconds(400)])
     }
 
+    /// The next connection takes the request at once.
+    @Test func aServerThatEndsEachConnectionAfterSomeRequests() {
+        var repetition = Repetition(mayBeReplayed: false), waits: [Duration] = []
+        while case .again(let wait) = repetition.decide(.excluded(.noError), hasHead: false, hasLostBody: false) {
+            waits.append(wait)
+        }
+        #expect(waits == Array(repeating: .zero, count: Repetition.maximum))
+    }
+
     /// One more connection, after a second, and then none.
     @Test func aServerThatAlwaysAsksForCalm() {
         var repetition = Repetition(mayBeReplayed: true)

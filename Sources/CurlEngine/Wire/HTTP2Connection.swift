@@ -67,9 +67,11 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Whether no transfer uses the connection.
     var isIdle: Bool { count == 0 }
 
-    /// Returns whether the connection can be used for one more stream now. What the server has sent on an idle one is read first.
-    func isUsable() -> Bool {
+    /// Returns whether the connection can be used for the stream of a transfer now. What the server has sent on an idle one is read first.
+    func isUsable(for transfer: Transfer) -> Bool {
         guard room > 0 else { return false }
+        // A resumed session has no verified chain.
+        if transfer.options.readsCertificates, link.tls?.isResumed == true { return false }
         let present = engine.now
         let lifetime = engine.configuration.maximumLifetimeSeconds
         let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
@@ -142,7 +144,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             transfer.pauses.applied &= ~4
             session.resumeBody(stream)
         }
-        if stream.isHeld != transfer.isHeld {
+        if stream.isHeld != transfer.pauses.holdsBody {
             if stream.isHeld { session.release(stream) } else { session.hold(stream) }
         }
         isReady()
@@ -325,6 +327,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         if phase == .open { tellEnd() }
         phase = .abandoned
         session?.connectionEnded(.outOfMemory)
+        // Those whose response has ended, which their readers have not taken.
+        for stream in session?.removeAll() ?? [] { stream.transfer?.abandon() }
         closeSocket()
     }
 }
@@ -387,9 +391,11 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             reason, hasHead: stream.hasFinalHead, hasLostBody: transfer.sending.hasBegun)
         transfer.repetition.onHTTP2 = repetition
         switch decision {
-        case .fails: table.end(transfer, transfer.failure(failure, after: reason, of: stream))
+        case .fails: table.end(transfer, self.failure(failure, after: reason, of: stream, transfer))
         case .again(let time): table.restart(transfer, after: time, now: now)
-        case .againOverHTTP1: table.restart(transfer, mustSpeakHTTP1: true)
+        case .againOverHTTP1 where transfer.options.version == .http2OverTLS:
+            table.restart(transfer, mustSpeakHTTP1: true)
+        case .againOverHTTP1: table.end(transfer, failure)
         }
     }
 
@@ -401,6 +407,21 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         if let code = stream.resetCode { return .reset(code) }
         if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
         return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
+    }
+
+    /// Returns the failure of a transfer that is not sent again after its stream has failed.
+    private func failure(
+        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream, _ transfer: Transfer
+    ) -> EngineFailure {
+        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        if stream.hasFinalHead { return failure.kind == .emptyReply ? failure.as(.bodyCutShort) : failure }
+        guard isUnprocessed || reason == .lost(isUsed: true) else { return failure }
+        if transfer.sending.hasBegun {
+            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
+            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
+        }
+        let mayBeSaid = isUnprocessed || transfer.options.mayBeReplayed
+        return mayBeSaid ? failure : EngineFailure(kind: .replayRefused, message: "")
     }
 
     /// Returns the transfer of a stream, unless it is cancelled.
@@ -415,7 +436,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     private func holdIfNeeded(_ stream: HTTP2Stream, _ transfer: Transfer) {
-        if !stream.isHeld, transfer.isHeld { session?.hold(stream) }
+        if !stream.isHeld, transfer.pauses.holdsBody { session?.hold(stream) }
     }
 
     // MARK: Requests
@@ -468,25 +489,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         guard phase == .open else { return }
         phase = .failed
         leave(in: table)
-    }
-}
-
-extension Transfer {
-    /// Whether the reader takes no bytes now.
-    fileprivate var isHeld: Bool { pauses.isSuspended || pauses.isReceivingPaused || pauses.isYielding }
-
-    /// Returns the failure of the transfer, which is not sent again after its stream has failed.
-    fileprivate func failure(
-        _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
-    ) -> EngineFailure {
-        let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
-        if stream.hasFinalHead, failure.kind == .emptyReply { return failure.as(.bodyCutShort) }
-        guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
-        if sending.hasBegun {
-            let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)
-            return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isUnprocessed)
-        }
-        return isUnprocessed || options.mayBeReplayed ? failure : EngineFailure(kind: .replayRefused, message: "")
     }
 }
 

@@ -23,6 +23,8 @@ final class HTTP2Pool {
     private var hasFailed = false
     /// The time in which nothing is sent to a server that asks for calm.
     var calm = HTTP2Calm()
+    /// Whether the server has spoken HTTP/2 last.
+    private var speaksHTTP2 = false
     /// The instant up to which the server counts as one without HTTP/2.
     private var http1End: EngineInstant?
 
@@ -48,26 +50,27 @@ final class HTTP2Pool {
     /// - Parameter hasIdle: Whether a connection over HTTP/1.1 is idle.
     func way(for transfer: Transfer, hasIdle: Bool, now: EngineInstant) -> Way {
         if transfer.wire.mustSpeakHTTP1 { return .http1 }
-        if !transfer.wire.needsConnection, waitingCount == 0, let connection = connectionWithRoom {
+        if !transfer.wire.needsConnection, waitingCount == 0, let connection = connection(for: transfer) {
             return .stream(connection)
         }
         if transfer.options.version == .http2OverTLS, connections.isEmpty {
             if let http1End, now < http1End { return .http1 }
-            if hasIdle, leading == 0, !transfer.wire.needsConnection { return .http1 }
+            if hasIdle, leading == 0, !speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }
         return mayConnect ? .connection : .wait
     }
 
     /// The way of the transfer that has waited longest; `nil` if it waits further.
     var wayForNext: Way? {
-        if let connection = connectionWithRoom { return .stream(connection) }
+        guard let transfer = waiting.peek else { return nil }
+        if let connection = connection(for: transfer) { return .stream(connection) }
         return mayConnect ? .connection : nil
     }
 
-    /// The connection with room for one more stream, if any.
-    private var connectionWithRoom: HTTP2Connection? {
-        // A connection that turns out to be unusable leaves the list.
-        for connection in connections where connection.isUsable() { return connection }
+    /// Returns a connection with room for the stream of a transfer, if any.
+    private func connection(for transfer: Transfer) -> HTTP2Connection? {
+        // A connection that turns out to be dead leaves the list.
+        for connection in connections where connection.isUsable(for: transfer) { return connection }
         return nil
     }
 
@@ -138,6 +141,7 @@ final class HTTP2Pool {
         hasFailed = false
         // Where HTTP/2 is spoken, a single server may lack it.
         guard connections.isEmpty else { return [] }
+        speaksHTTP2 = false
         http1End = now.advanced(by: Self.memory)
         return take(waitingCount)
     }
@@ -147,7 +151,7 @@ final class HTTP2Pool {
         if transfer.wire.sharing == .leading { leading -= 1 }
         transfer.connection.wire.sharing = .none
         hasFailed = false
-        http1End = nil
+        (speaksHTTP2, http1End) = (true, nil)
         connections.append(connection)
     }
 
@@ -207,6 +211,11 @@ struct HTTP2Pools {
         pools[name] = pool
         last = pool
         return pool
+    }
+
+    /// Forgets the fields of earlier requests.
+    func forgetFields() {
+        for pool in pools.values { for connection in pool.connections { connection.session?.forgetFields() } }
     }
 
     /// Returns the first pool that meets a condition.
