@@ -37,6 +37,9 @@ struct ccurl_http2 {
   size_t piece_length;
   // The last GOAWAY of the server; the largest number before one.
   int32_t last_stream;
+  // The head of the frame that is being received, as far as it has come, and the rest of the frame after its head.
+  uint8_t frame_head[9];
+  size_t frame_head_length, frame_rest;
   // The stream that the frame which is being received resets, if any.
   int32_t reset_stream;
   bool is_broken, has_left;
