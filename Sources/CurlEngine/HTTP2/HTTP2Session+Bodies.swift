@@ -31,7 +31,7 @@ extension HTTP2Session {
     /// Uses bytes of a response's body.
     func receive(_ bytes: RawSpan, of stream: HTTP2Stream) {
         guard stream.hasFinalHead else {
-            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"), nil)
+            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"))
         }
         var count = bytes.byteCount
         if let rest = unsafe stream.receiving.rest {
@@ -41,7 +41,7 @@ extension HTTP2Session {
         if count > 0 { take(bytes.extracting(0..<count), of: stream) }
         guard count < bytes.byteCount else { return }
         fail(
-            stream, EngineFailure(kind: .malformedResponse, message: "the body is longer than its head announces"), nil)
+            stream, EngineFailure(kind: .malformedResponse, message: "the body is longer than its head announces"))
     }
 
     private func take(_ bytes: RawSpan, of stream: HTTP2Stream) {
@@ -74,11 +74,11 @@ extension HTTP2Session {
         let end: HTTP2Policy.StreamEnd? = stream.isRequestSent ? .failed : nil
         guard stream.hasFinalHead else {
             let text = "the server ended the stream without a head"
-            return fail(stream, EngineFailure(kind: .emptyReply, message: text), end)
+            return fail(stream, EngineFailure(kind: .emptyReply, message: text), by: end)
         }
         if let rest = unsafe stream.receiving.rest, rest > 0 {
             let text = "the server ended the stream \(rest) bytes before the end of the body"
-            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), end)
+            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), by: end)
         }
         if stream.isRequestSent {
             unsafe ccurl_http2_forget(connection, stream.number)
@@ -103,7 +103,7 @@ extension HTTP2Session {
             // The server would not accept another length than the announced one.
             guard next.count < rest && !next.isEnd || next.count == rest else {
                 let text = "the body has another length than the one announced"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
             unsafe stream.sending.rest = rest - Int64(next.count)
@@ -114,7 +114,7 @@ extension HTTP2Session {
             }
             guard part.has_trailers else {
                 let text = "a trailer field of the request is malformed"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
         }
