@@ -15,6 +15,7 @@ extension HTTP2Session {
     /// Delivers the bytes that were held back, as far as the receiver does not hold the stream again, and what follows them.
     func release(_ stream: HTTP2Stream) {
         stream.isHeld = false
+        now = unsafe delegate.now
         while stream.isActive, !stream.isHeld, unsafe stream.receiving.heldCount > 0 {
             let (held, start) = unsafe (stream.receiving.held, stream.receiving.start)
             let count = min(held.count - start, Self.releasedAtOnce)
