@@ -284,6 +284,17 @@ final class HTTP2Session {
         }
     }
 
+    /// Removes all streams without events. Returns them.
+    func removeAll() -> [HTTP2Stream] {
+        let removed = unsafe streams
+        unsafe streams = []
+        for stream in removed {
+            stream.isActive = false
+            unsafe ccurl_http2_forget(connection, stream.number)
+        }
+        return removed
+    }
+
     private func remove(_ stream: HTTP2Stream) {
         stream.isActive = false
         unsafe (stream.sending.bytes, stream.receiving.held, stream.receiving.start) = ([], [], 0)
