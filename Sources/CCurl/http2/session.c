@@ -172,6 +172,7 @@ static int did_receive_frame(nghttp2_session *session, const nghttp2_frame *fram
     break;
   case NGHTTP2_GOAWAY:
     connection->last_stream = frame->goaway.last_stream_id;
+    connection->has_go_away = true;
     connection->events.go_away(connection->context, frame->goaway.last_stream_id, frame->goaway.error_code,
                                frame->goaway.opaque_data, frame->goaway.opaque_data_len);
     break;
@@ -353,7 +354,7 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
   // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
-  if (connection->last_stream != INT32_MAX || connection->has_left) return false;
+  if (connection->has_go_away || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 

@@ -226,7 +226,7 @@ struct SessionResponseTests {
         let stream = try run.submit(limit: 60)
         run.sent()
         run.receive(HTTP2Bytes.settings())
-        for _ in 0..<4 { run.receive(HTTP2Bytes.head(1, [(":status", "103")])) }
+        for _ in 0..<5 { run.receive(HTTP2Bytes.head(1, [(":status", "103")])) }
         #expect(!stream.isActive)
         #expect(run.failures.first?.kind == .head(.tooLarge(limit: 60)))
     }
