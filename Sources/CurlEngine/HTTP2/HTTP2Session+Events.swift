@@ -126,7 +126,8 @@ extension HTTP2Session {
             unsafe delegate.stream(stream, didReceiveHead: wire)
             if ends, stream.isActive { end(stream, trailers: WireFields()) }
         } catch {
-            fail(stream, error)
+            // A stream on which both sides have ended needs no reset.
+            fail(stream, error, by: unsafe head.ends && stream.isRequestSent ? .failed : nil)
         }
     }
 
