@@ -10,19 +10,27 @@
 
 struct ccurl_nghttp2_library ccurl_nghttp2;
 
-enum { FRAME_HEAD = 9, FRAME_PAYLOAD = 16 << 10, MOST_HEAD_BYTES = 16 << 20 };
+enum { FRAME_HEAD = 9, FRAME_PAYLOAD = 16 << 10, MOST_HEAD_BYTES = 16 << 20, MOST_CONTINUATIONS = 1 << 10 };
 
 // MARK: The library
 
 static bool has_library;
 
+// Sets the limit on CONTINUATION frames, where nghttp2 has one (1.61, and some earlier ones): it counts each piece in which the head of
+// such a frame arrives. The session counts the frames.
+static void (*set_continuations)(nghttp2_option *, size_t);
+
 static void find_library(void) {
 #define NAME(result, name, parameters) #name,
   static const char *const names[] = {CCURL_NGHTTP2_FUNCTIONS(NAME)};
+  static const char *const further[] = {"nghttp2_option_set_max_continuations"};
   size_t count = sizeof(library) / sizeof(void *);
   // No object is shared with libcurl, so that another copy than its own will do.
-  has_library = ccurl_find_functions_together(ccurl_library_of_curl(), names, &library, count) ||
-                ccurl_find_functions_together(ccurl_system_library("libnghttp2.so.14"), names, &library, count);
+  void *const libraries[] = {ccurl_library_of_curl(), ccurl_system_library("libnghttp2.so.14")};
+  for (size_t index = 0; index < 2 && !has_library; index++) {
+    has_library = ccurl_find_functions_together(libraries[index], names, &library, count);
+    if (has_library) ccurl_find_functions(libraries[index], further, &set_continuations, 1);
+  }
 }
 
 static void *allocate(size_t size, void *context) { return ccurl_memory_resize(NULL, size); }
@@ -166,6 +174,7 @@ static int did_receive_frame(nghttp2_session *session, const nghttp2_frame *fram
     break;
   case NGHTTP2_GOAWAY:
     connection->last_stream = frame->goaway.last_stream_id;
+    connection->has_go_away = true;
     connection->events.go_away(connection->context, frame->goaway.last_stream_id, frame->goaway.error_code,
                                frame->goaway.opaque_data, frame->goaway.opaque_data_len);
     break;
@@ -299,6 +308,7 @@ static bool begin(struct ccurl_http2 *connection, uint32_t stream_window, int32_
     // The checks of heads are those of HTTP/1.1, and the same with every version of nghttp2.
     library.nghttp2_option_set_no_http_messaging(option, 1);
     library.nghttp2_option_set_max_send_header_block_length(option, MOST_HEAD_BYTES);
+    if (set_continuations != NULL) set_continuations(option, MOST_CONTINUATIONS);
     library.nghttp2_session_client_new3(&connection->session, callbacks, connection, option, &memory);
     library.nghttp2_option_del(option);
   }
@@ -372,8 +382,8 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
-  // nghttp2 takes no requests after its own GOAWAY, and after the server's.
-  if (connection->reason[0] == 0 || connection->last_stream != INT32_MAX || connection->has_left) return false;
+  // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
+  if (connection->has_go_away || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 

@@ -67,9 +67,11 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Whether no transfer uses the connection.
     var isIdle: Bool { count == 0 }
 
-    /// Returns whether the connection can be used for one more stream now. What the server has sent on an idle one is read first.
-    func isUsable() -> Bool {
+    /// Returns whether the connection can be used for the stream of a transfer now. What the server has sent on an idle one is read first.
+    func isUsable(for transfer: Transfer) -> Bool {
         guard room > 0 else { return false }
+        // A resumed session has no verified chain.
+        if transfer.options.readsCertificates, link.tls?.isResumed == true { return false }
         let present = engine.now
         let lifetime = engine.configuration.maximumLifetimeSeconds
         let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
@@ -325,6 +327,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         if phase == .open { tellEnd() }
         phase = .abandoned
         session?.connectionEnded(.outOfMemory)
+        // Those whose response has ended, which their readers have not taken.
+        for stream in session?.removeAll() ?? [] { stream.transfer?.abandon() }
         closeSocket()
     }
 }
@@ -389,7 +393,9 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         switch decision {
         case .fails: table.end(transfer, transfer.failure(failure, after: reason, of: stream))
         case .again(let time): table.restart(transfer, after: time, now: now)
-        case .againOverHTTP1: table.restart(transfer, mustSpeakHTTP1: true)
+        case .againOverHTTP1 where transfer.options.version == .http2OverTLS:
+            table.restart(transfer, mustSpeakHTTP1: true)
+        case .againOverHTTP1: table.end(transfer, failure)
         }
     }
 
@@ -477,6 +483,7 @@ extension Transfer {
         _ failure: EngineFailure, after reason: HTTP2Repetition.Reason, of stream: HTTP2Stream
     ) -> EngineFailure {
         let isUnprocessed = HTTP2Repetition.isUnprocessed(reason)
+        if stream.hasFinalHead, failure.kind == .emptyReply { return failure.as(.bodyCutShort) }
         guard !stream.hasFinalHead, isUnprocessed || reason == .lost(isUsed: true) else { return failure }
         if sending.hasBegun {
             let text = isUnprocessed ? "the server has refused the request" : EngineFailure.lossText(failure.message)

@@ -45,7 +45,7 @@ final class HTTP2Pool {
     /// - Parameter hasIdle: Whether a connection over HTTP/1.1 is idle.
     func way(for transfer: Transfer, hasIdle: Bool, now: EngineInstant) -> Way {
         if transfer.wire.mustSpeakHTTP1 { return .http1 }
-        if !transfer.wire.needsConnection, waitingCount == 0, let connection = connectionWithRoom {
+        if !transfer.wire.needsConnection, waitingCount == 0, let connection = connection(for: transfer) {
             return .stream(connection)
         }
         if transfer.options.version == .http2OverTLS, connections.isEmpty {
@@ -57,14 +57,15 @@ final class HTTP2Pool {
 
     /// The way of the transfer that has waited longest; `nil` if it waits further.
     var wayForNext: Way? {
-        if let connection = connectionWithRoom { return .stream(connection) }
+        guard let transfer = waiting.peek else { return nil }
+        if let connection = connection(for: transfer) { return .stream(connection) }
         return mayConnect ? .connection : nil
     }
 
-    /// The connection with room for one more stream, if any.
-    private var connectionWithRoom: HTTP2Connection? {
-        // A connection that turns out to be unusable leaves the list.
-        for connection in connections where connection.isUsable() { return connection }
+    /// Returns a connection with room for the stream of a transfer, if any.
+    private func connection(for transfer: Transfer) -> HTTP2Connection? {
+        // A connection that turns out to be dead leaves the list.
+        for connection in connections where connection.isUsable(for: transfer) { return connection }
         return nil
     }
 
@@ -200,6 +201,11 @@ struct HTTP2Pools {
         pools[name] = pool
         last = pool
         return pool
+    }
+
+    /// Forgets the fields of earlier requests.
+    func forgetFields() {
+        for pool in pools.values { for connection in pool.connections { connection.session?.forgetFields() } }
     }
 
     /// Returns the first pool that meets a condition.

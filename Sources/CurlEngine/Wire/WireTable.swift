@@ -78,6 +78,7 @@ final class WireTable {
     /// Forgets the fields of earlier requests.
     func forgetFields() {
         unsafe encoder.forgetFields()
+        unsafe http2.forgetFields()
         unsafe request = []
     }
 

@@ -143,12 +143,12 @@ struct SessionRequestTests {
         #expect(run.events.last == "sent request")
     }
 
-    @Test(arguments: [(HTTP2BodyPart(count: 3), 1), (HTTP2BodyPart(count: 1, isEnd: true), 1)])
-    func anotherLengthThanAnnouncedResetsTheStream(_ part: HTTP2BodyPart, _ code: Int) throws {
+    @Test(arguments: [HTTP2BodyPart(count: 3), HTTP2BodyPart(count: 1, isEnd: true)])
+    func anotherLengthThanAnnouncedResetsTheStream(_ part: HTTP2BodyPart) throws {
         let run = try SessionRun()
         try run.submit("POST", body: .stream(length: 2))
         run.parts = [part]
-        #expect(run.sentText().last == "RST_STREAM 1: \(code)")
+        #expect(run.sentText().last == "RST_STREAM 1: 8")
         #expect(run.failures.first?.message == "the body has another length than the one announced")
     }
 
@@ -300,6 +300,7 @@ struct SessionRequestTests {
 }
 
 /// The fields of a header block, decoded by nghttp2. Those that no table may hold begin with `!`.
+@safe
 private final class FieldTable {
     private typealias New = @convention(c) (UnsafeMutablePointer<OpaquePointer?>) -> Int32
     private typealias Decode =
@@ -307,24 +308,30 @@ private final class FieldTable {
             OpaquePointer, UnsafeMutableRawPointer, UnsafeMutablePointer<Int32>, UnsafePointer<UInt8>, Int, Int32
         ) -> Int
     private typealias End = @convention(c) (OpaquePointer) -> Int32
+    private typealias Delete = @convention(c) (OpaquePointer) -> Void
     private let inflater: OpaquePointer
     private let decode: Decode
     private let endHeaders: End
+    private let delete: Delete
 
     init?() {
         guard let library = unsafe dlopen("libnghttp2.so.14", RTLD_NOW),
             let new = unsafe dlsym(library, "nghttp2_hd_inflate_new"),
             let decode = unsafe dlsym(library, "nghttp2_hd_inflate_hd2"),
-            let end = unsafe dlsym(library, "nghttp2_hd_inflate_end_headers")
+            let end = unsafe dlsym(library, "nghttp2_hd_inflate_end_headers"),
+            let delete = unsafe dlsym(library, "nghttp2_hd_inflate_del")
         else { return nil }
         unsafe self.decode = unsafeBitCast(decode, to: Decode.self)
         unsafe endHeaders = unsafeBitCast(end, to: End.self)
+        unsafe self.delete = unsafeBitCast(delete, to: Delete.self)
         var inflater: OpaquePointer?
         guard unsafe unsafeBitCast(new, to: New.self)(&inflater) == 0, let inflater = unsafe inflater else {
             return nil
         }
         unsafe self.inflater = inflater
     }
+
+    deinit { unsafe delete(inflater) }
 
     func fields(of block: [UInt8]) -> [String] {
         var fields: [String] = []
@@ -341,7 +348,8 @@ private final class FieldTable {
                         let isSecret = unsafe place.load(fromByteOffset: 32, as: UInt8.self) & 1 != 0
                         fields.append(unsafe (isSecret ? "!" : "") + text(place, 0, 16) + ": " + text(place, 8, 24))
                     }
-                    if flags & 1 != 0 || unsafe next == end && flags & 2 == 0 { break }
+                    let isAtEnd = unsafe next == end
+                    if flags & 1 != 0 || isAtEnd && flags & 2 == 0 { break }
                 }
                 _ = unsafe endHeaders(inflater)
             }

@@ -15,6 +15,7 @@ struct SessionResponseTests {
     }
 
     private static let ok = HTTP2Bytes.head(), malformed = "RST_STREAM 1: 1"
+    private static let violation = "failed: http2 the server violates HTTP/2"
     private static func head(_ fields: (String, String)..., status: String = "200", ends: Bool = false) -> [UInt8] {
         HTTP2Bytes.head(1, [(":status", status)] + fields, ends: ends)
     }
@@ -83,7 +84,7 @@ struct SessionResponseTests {
             events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a b: 1\"))"], sent: [malformed]),
         Row(
             name: "a line break", frames: [head(("a", "1\r\nb"))],
-            events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a: 1··b\"))"], sent: [malformed]),
+            events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"a: 1·b\"))"], sent: [malformed]),
         Row(
             name: "a field of the connection", frames: [head(("transfer-encoding", "chunked"))],
             events: ["failed: head(CurlEngine.HeadFailure.badFieldLine(\"transfer-encoding: chunked\"))"],
@@ -99,10 +100,10 @@ struct SessionResponseTests {
             events: ["failed: head(CurlEngine.HeadFailure.unexpectedStatus(101))"], sent: [malformed]),
         Row(
             name: "an informational end", frames: [head(status: "100", ends: true)],
-            events: ["failed: head(CurlEngine.HeadFailure.cutShort)"], sent: [malformed]),
+            events: ["failed: head(CurlEngine.HeadFailure.cutShort)"]),
         Row(
             name: "a second head", frames: [ok, head(status: "200", ends: true)],
-            events: ["head 200", "failed: head(CurlEngine.HeadFailure.secondHead)"], sent: [malformed]),
+            events: ["head 200", "failed: head(CurlEngine.HeadFailure.secondHead)"]),
         Row(
             name: "trailers without an end", frames: [ok, HTTP2Bytes.head(1, [("a", "1")])],
             events: ["head 200", "failed: head(CurlEngine.HeadFailure.secondHead)"], sent: [malformed]),
@@ -110,17 +111,28 @@ struct SessionResponseTests {
         // Bodies that are refused.
         Row(
             name: "a body before the head", frames: [HTTP2Bytes.data("a")],
-            events: ["failed: malformedResponse the body comes before the head"], sent: [malformed]),
+            events: [violation, "broken\(violation.dropFirst(6))"], sent: ["GOAWAY 0: 1"]),
         Row(
             name: "an end before the head", frames: [HTTP2Bytes.data(ends: true)],
-            events: ["failed: emptyReply the server ended the stream without a head"]),
+            events: [violation, "broken\(violation.dropFirst(6))"], sent: ["GOAWAY 0: 1"]),
+        Row(
+            name: "a body after an informational head", frames: [head(status: "100"), HTTP2Bytes.data("a")],
+            events: ["informational 100", "failed: malformedResponse the body comes before the head"],
+            sent: [malformed]),
+        Row(
+            name: "an end after an informational head", frames: [head(status: "100"), HTTP2Bytes.data(ends: true)],
+            events: ["informational 100", "failed: emptyReply the server ended the stream without a head"]),
         Row(
             name: "a longer body", frames: [head(("content-length", "1")), HTTP2Bytes.data("ab")],
-            events: ["head 200 content-length:1\n", "failed: malformedResponse the body is longer than announced"],
+            events: [
+                "head 200 content-length:1\n", "body a",
+                "failed: malformedResponse the body is longer than its head announces",
+            ],
             sent: [malformed]),
         Row(
             name: "a body of HEAD", method: "HEAD", frames: [ok, HTTP2Bytes.data("a")],
-            events: ["head 200", "failed: malformedResponse the response has bytes after its end"], sent: [malformed]),
+            events: ["head 200", "failed: malformedResponse the body is longer than its head announces"],
+            sent: [malformed]),
         Row(
             name: "a shorter body", frames: [head(("content-length", "3")), HTTP2Bytes.data("a", ends: true)],
             events: [
@@ -214,9 +226,24 @@ struct SessionResponseTests {
         let stream = try run.submit(limit: 60)
         run.sent()
         run.receive(HTTP2Bytes.settings())
-        for _ in 0..<4 { run.receive(HTTP2Bytes.head(1, [(":status", "103")])) }
+        for _ in 0..<5 { run.receive(HTTP2Bytes.head(1, [(":status", "103")])) }
         #expect(!stream.isActive)
         #expect(run.failures.first?.kind == .head(.tooLarge(limit: 60)))
+    }
+
+    @Test func manyContinuationsEndTheConnection() throws {
+        for (count, isFine) in [(8, true), (9, false)] {
+            let run = try SessionRun()
+            try run.submit()
+            run.sent()
+            run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(1, stream: 1, HTTP2Bytes.fields([(":status", "200")])))
+            for index in 1...count {
+                let isLast = index == count
+                run.receive(HTTP2Bytes.frame(9, flags: isLast ? 4 : 0, stream: 1, HTTP2Bytes.fields([("a", "1")])))
+            }
+            #expect(run.failures.isEmpty == isFine)
+            #expect(isFine || run.failures.first?.message.hasPrefix("a header block has more than 8") == true)
+        }
     }
 
     @Test func theFieldsOfAnotherStreamAreReadAfterARefusedHead() throws {
@@ -267,7 +294,7 @@ struct SessionResponseTests {
         let run = try SessionRun()
         let (stopped, other) = (try run.submit(), try run.submit())
         run.sent()
-        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.head(1), HTTP2Bytes.head(3))
+        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(4, flags: 1), HTTP2Bytes.head(1), HTTP2Bytes.head(3))
         run.sent()
         run.session?.hold(stopped)
         let piece = String(repeating: "x", count: 16 << 10)

@@ -28,7 +28,7 @@ final class SessionRun: HTTP2SessionDelegate {
         while start < bytes.count {
             let end = start + min(piece, bytes.count - start)
             do throws(EngineFailure) {
-                try session?.receive(bytes.span.extracting(start..<end).bytes)
+                try session?.receive(unsafe bytes.span.extracting(start..<end).bytes)
             } catch {
                 if failures.isEmpty || events.last?.hasPrefix("broken") != true { record("broken", error) }
                 return
