@@ -53,6 +53,8 @@ static void *user(struct ccurl_http2 *connection, int32_t number) {
 static int did_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *frame, void *context) {
   struct ccurl_http2 *connection = context;
   void *stream = user(connection, frame->stream_id);
+  // See `report_ignored`.
+  if (frame->type == NGHTTP2_DATA && stream == NULL) return 0;
   bool goes_on = connection->events.frame(connection->context, stream, frame->type, frame->flags, frame->length,
                                           frame->stream_id);
   return goes_on ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -172,6 +174,7 @@ static int did_receive_frame(nghttp2_session *session, const nghttp2_frame *fram
     break;
   case NGHTTP2_GOAWAY:
     connection->last_stream = frame->goaway.last_stream_id;
+    connection->has_go_away = true;
     connection->events.go_away(connection->context, frame->goaway.last_stream_id, frame->goaway.error_code,
                                frame->goaway.opaque_data, frame->goaway.opaque_data_len);
     break;
@@ -338,7 +341,34 @@ void ccurl_http2_free(struct ccurl_http2 *connection) {
   ccurl_memory_free(connection);
 }
 
+// Reports the frames that nghttp2 may ignore without a word: DATA on streams that have ended, and frames of unknown types.
+static bool report_ignored(struct ccurl_http2 *connection, const uint8_t *bytes, size_t length) {
+  uint8_t *head = connection->frame_head;
+  while (length > 0) {
+    bool is_head = connection->frame_rest == 0;
+    size_t wanted = is_head ? FRAME_HEAD - connection->frame_head_length : connection->frame_rest;
+    size_t count = wanted < length ? wanted : length;
+    if (is_head) {
+      memcpy(head + connection->frame_head_length, bytes, count);
+      connection->frame_head_length += count;
+    } else {
+      connection->frame_rest -= count;
+    }
+    bytes += count;
+    length -= count;
+    if (connection->frame_head_length < FRAME_HEAD) continue;
+    connection->frame_head_length = 0;
+    connection->frame_rest = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+    uint8_t type = head[3];
+    int32_t number = (head[5] & 0x7f) << 24 | head[6] << 16 | head[7] << 8 | head[8];
+    if (type <= NGHTTP2_CONTINUATION && (type != NGHTTP2_DATA || user(connection, number) != NULL)) continue;
+    if (!connection->events.frame(connection->context, NULL, type, head[4], connection->frame_rest, number)) return false;
+  }
+  return true;
+}
+
 bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size_t length) {
+  if (!report_ignored(connection, bytes, length)) return false;
   ssize_t count = library.nghttp2_session_mem_recv(connection->session, bytes, length);
   connection->reset_stream = 0;
   if (count < 0) {
@@ -353,7 +383,7 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
   // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
-  if (connection->last_stream != INT32_MAX || connection->has_left) return false;
+  if (connection->has_go_away || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 

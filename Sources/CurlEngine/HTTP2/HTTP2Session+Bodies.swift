@@ -15,6 +15,7 @@ extension HTTP2Session {
     /// Delivers the bytes that were held back, as far as the receiver does not hold the stream again, and what follows them.
     func release(_ stream: HTTP2Stream) {
         stream.isHeld = false
+        now = unsafe delegate.now
         while stream.isActive, !stream.isHeld, unsafe stream.receiving.heldCount > 0 {
             let (held, start) = unsafe (stream.receiving.held, stream.receiving.start)
             let count = min(held.count - start, Self.releasedAtOnce)
@@ -31,7 +32,7 @@ extension HTTP2Session {
     /// Uses bytes of a response's body.
     func receive(_ bytes: RawSpan, of stream: HTTP2Stream) {
         guard stream.hasFinalHead else {
-            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"), nil)
+            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"))
         }
         var count = bytes.byteCount
         if let rest = unsafe stream.receiving.rest {
@@ -41,7 +42,7 @@ extension HTTP2Session {
         if count > 0 { take(bytes.extracting(0..<count), of: stream) }
         guard count < bytes.byteCount else { return }
         fail(
-            stream, EngineFailure(kind: .malformedResponse, message: "the body is longer than its head announces"), nil)
+            stream, EngineFailure(kind: .malformedResponse, message: "the body is longer than its head announces"))
     }
 
     private func take(_ bytes: RawSpan, of stream: HTTP2Stream) {
@@ -74,11 +75,11 @@ extension HTTP2Session {
         let end: HTTP2Policy.StreamEnd? = stream.isRequestSent ? .failed : nil
         guard stream.hasFinalHead else {
             let text = "the server ended the stream without a head"
-            return fail(stream, EngineFailure(kind: .emptyReply, message: text), end)
+            return fail(stream, EngineFailure(kind: .emptyReply, message: text), by: end)
         }
         if let rest = unsafe stream.receiving.rest, rest > 0 {
             let text = "the server ended the stream \(rest) bytes before the end of the body"
-            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), end)
+            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), by: end)
         }
         if stream.isRequestSent {
             unsafe ccurl_http2_forget(connection, stream.number)
@@ -103,7 +104,7 @@ extension HTTP2Session {
             // The server would not accept another length than the announced one.
             guard next.count < rest && !next.isEnd || next.count == rest else {
                 let text = "the body has another length than the one announced"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
             unsafe stream.sending.rest = rest - Int64(next.count)
@@ -114,7 +115,7 @@ extension HTTP2Session {
             }
             guard part.has_trailers else {
                 let text = "a trailer field of the request is malformed"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
         }

@@ -77,7 +77,7 @@ final class HTTP2Session {
         guard self.failure == nil else { return }
         self.failure = failure
         for stream in unsafe streams where unsafe stream.receiving.end == nil {
-            fail(stream, lost(stream, failure), .failed)
+            fail(stream, lost(stream, failure), by: .failed)
         }
     }
 
@@ -259,14 +259,19 @@ final class HTTP2Session {
 
     /// Fails a stream, after the bytes that its reader has not taken yet.
     ///
-    /// - Parameter end: How the stream ends; `nil` if it is reset with PROTOCOL_ERROR.
-    func fail(_ stream: HTTP2Stream, _ failure: EngineFailure, _ end: HTTP2Policy.StreamEnd?) {
+    /// - Parameters:
+    ///   - end: How the stream has ended; `nil` if it is reset.
+    ///   - code: The code of the reset.
+    func fail(
+        _ stream: HTTP2Stream, _ failure: EngineFailure, by end: HTTP2Policy.StreamEnd? = nil,
+        resetting code: HTTP2ErrorCode = .protocolError
+    ) {
         guard stream.isActive, unsafe stream.receiving.end == nil else { return }
         if let end {
             unsafe policy.didCloseStream(end)
             unsafe ccurl_http2_forget(connection, stream.number)
         } else {
-            reset(stream, .protocolError)
+            reset(stream, code)
         }
         finish(stream, .failure(failure))
     }

@@ -143,12 +143,12 @@ struct SessionRequestTests {
         #expect(run.events.last == "sent request")
     }
 
-    @Test(arguments: [(HTTP2BodyPart(count: 3), 1), (HTTP2BodyPart(count: 1, isEnd: true), 1)])
-    func anotherLengthThanAnnouncedResetsTheStream(_ part: HTTP2BodyPart, _ code: Int) throws {
+    @Test(arguments: [HTTP2BodyPart(count: 3), HTTP2BodyPart(count: 1, isEnd: true)])
+    func anotherLengthThanAnnouncedResetsTheStream(_ part: HTTP2BodyPart) throws {
         let run = try SessionRun()
         try run.submit("POST", body: .stream(length: 2))
         run.parts = [part]
-        #expect(run.sentText().last == "RST_STREAM 1: \(code)")
+        #expect(run.sentText().last == "RST_STREAM 1: 8")
         #expect(run.failures.first?.message == "the body has another length than the one announced")
     }
 
