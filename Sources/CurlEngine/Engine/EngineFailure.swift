@@ -220,6 +220,10 @@ package struct EngineFailure: Error, Sendable {
         if kind == .tlsHandshake, detail.containsBytes("wrong version number") {
             text += "; the peer has not answered in TLS, but perhaps in plain text"
         }
+        // The alert that refuses what ALPN has offered (RFC 7301, section 3.2): HTTP/1.1, unless the request may use HTTP/2.
+        if kind == .tlsHandshake, detail.containsBytes("no application protocol") {
+            text += "; the peer does not speak the versions of HTTP that the request offers"
+        }
         self.init(kind: kind, message: text, code: Int(code.rawValue))
     }
 

@@ -20,6 +20,13 @@ struct EngineFailureTests {
         #expect(EngineFailure(CURLE_SSL_CONNECT_ERROR, detail: detail).message == "SSL connect error")
     }
 
+    /// A server without HTTP/1.1 refuses a request that does not demand HTTP/2.
+    @Test func theAlertAboutTheVersionsOfHTTPIsExplained() {
+        let detail = "error:0A000460:SSL routines::tlsv1 alert no application protocol"
+        let text = EngineFailure(CURLE_SSL_CONNECT_ERROR, detail: detail).message
+        #expect(text == "\(detail); the peer does not speak the versions of HTTP that the request offers")
+    }
+
     /// That libcurl cannot rewind the body is the consequence of a lost connection.
     @Test(
         arguments: [
