@@ -62,7 +62,7 @@ package final class TransferOptions: Sendable {
     /// ``LibcurlFeatures/sendsTrailers``.
     package let hasTrailers: Bool
     /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). The engine itself sends the request, which has no
-    /// body, on a new connection, which libcurl only makes if it makes one at all.
+    /// body, on a new connection.
     package let switchesProtocols: Bool
     /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
     package let rank: Int

@@ -19,7 +19,7 @@ extension Delivery {
         // Collected bodies are mostly small.
         case .memory: 16 << 10
         case .stream: 256 << 10
-        // libcurl only makes the connection; its smallest buffer is enough.
+        // libcurl receives nothing.
         case .connection: 1 << 10
         }
     }
