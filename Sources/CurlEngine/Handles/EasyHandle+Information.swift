@@ -43,9 +43,10 @@ extension EasyHandle {
             if failure.isOfTLSPeer { return failure }
         }
         guard let proxy = route?.proxy else { return failure }
+        let isConnectedBefore = transfer?.wire.tls != nil && route?.isConnectedByEngine == true
         let outcome = unsafe ProxyOutcome(
             connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
-            isConnected: transfer?.wire.tls != nil || ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
+            isConnected: isConnectedBefore || ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
             isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
             socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
         return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
