@@ -28,7 +28,8 @@ package struct EngineConfiguration: Sendable {
     /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire(_:)``).
     package var speaksHTTP1 = true
 
-    /// Whether it does so too where libcurl makes handshakes before, with proxies and of TLS, unless HTTP/2 or HTTP/3 is demanded or of use.
+    /// Whether it does so too where libcurl makes handshakes before, with proxies and of TLS, unless HTTP/2 or HTTP/3 is demanded or of
+    /// use.
     package var speaksHTTP1OverTLS = true
 
     /// Whether the engine itself speaks HTTP/2, with servers that agree on it in the TLS handshake or are known to speak it. Its own TLS

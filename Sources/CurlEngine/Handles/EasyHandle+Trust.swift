@@ -94,7 +94,8 @@ extension EasyHandle {
 
     // MARK: Handshakes
 
-    /// Prepares a new handle to make only the handshakes for a transfer, on a socket that the engine has connected with a peer (``socket``).
+    /// Prepares a new handle to make only the handshakes for a transfer, on a socket that the engine has connected with a peer
+    /// (``socket``).
     /// A SOCKS proxy is asked for the address `far` if it wants one. Returns `false` if libcurl refuses an option.
     func prepareHandshake(for transfer: Transfer, with peer: Peer, asking far: IPAddress?) -> Bool {
         self.transfer = transfer
