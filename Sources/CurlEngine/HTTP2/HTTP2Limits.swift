@@ -62,7 +62,7 @@ struct HTTP2Limits: Hashable, Sendable {
     }
 }
 
-/// The kinds of frame that cost work and move no content. Each has an allowance (``HTTP2Limits/allowances``).
+/// The kinds of frame that cost work and move no content. Each has an allowance (``HTTP2Limits/allowance(of:)``).
 enum HTTP2Overhead: Int, Hashable, Sendable, CaseIterable {
     case ping, settings, reset, windowUpdate, emptyData
     /// HEADERS on streams that this side has reset.
