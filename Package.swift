@@ -60,7 +60,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
-        // The C code of programs: typed wrappers of libcurl's variadic API, OpenSSL, codecs, system calls. Only it names <curl/curl.h>.
+        // The C code of programs: typed wrappers of libcurl's variadic API, OpenSSL, nghttp2, codecs, system calls. Only it names <curl/curl.h>.
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         // libcurl on epoll threads, one for each engine, that are also executors. Knows nothing of HTTP policy.
         .target(name: "CurlEngine", dependencies: ["CCurl"], swiftSettings: settings),

@@ -1,14 +1,11 @@
 """An HTTP/2 server that floods, refuses and goes away, each by a path `/name/argument/…`. KEY is any text that a test chooses.
 
-Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge. A further command:
-
-    goaways     answers {"codes": [...]}: the codes of the clients' GOAWAY frames since the last such command
+Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge.
 """
 
 import asyncio
 import collections
 
-import h2.events
 import hyperframe.frame
 from h2.errors import ErrorCodes
 
@@ -26,16 +23,6 @@ STATUS_200, STATUS_103 = b"\x88", b"\x08\x03103"
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
 _last, _streams = {}, collections.defaultdict(list)
-_codes = []
-
-
-class HostileConnection(Connection):
-    """A connection that records the client's GOAWAY."""
-
-    def _handle(self, event):
-        if isinstance(event, h2.events.ConnectionTerminated):
-            _codes.append(int(event.error_code))
-        super()._handle(event)
 
 
 async def play(stream):
@@ -83,12 +70,16 @@ async def flood(stream, kind):
         await asyncio.sleep(0)
 
 
-async def data_after_reset(stream, key):
-    """Sends content on a stream that the client has reset, far beyond its window. The connection reads until the client leaves."""
+async def begun(stream):
+    """Sends a head, and no end."""
+    stream.head()
+
+
+async def data_after_reset(stream):
+    """Sends content on a stream that the client has reset, far beyond its window, until the client leaves."""
     stream.head()
     await stream.data(b"x")
     await stream.left.wait()
-    _attempts[key] += 1
     writer = stream.connection.writer
     for _ in range(1_000):
         if writer.is_closing():
@@ -180,14 +171,8 @@ SCENARIOS = {
 }
 
 
-def goaways():
-    codes = list(_codes)
-    _codes.clear()
-    return {"codes": codes}
-
-
 async def handle(reader, writer):
-    await HostileConnection(reader, writer, play).run()
+    await Connection(reader, writer, play).run()
 
 
 async def main():
@@ -196,7 +181,7 @@ async def main():
         "tls": await connections.listen(handle, authority.context(alpn=("h2", "http/1.1"))),
         "cleartext": await connections.listen(handle),
     }
-    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections, {b"goaways": goaways})
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections)
 
 
 if __name__ == "__main__":

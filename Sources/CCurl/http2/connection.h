@@ -37,9 +37,12 @@ struct ccurl_http2 {
   size_t piece_length;
   // The last GOAWAY of the server; the largest number before one.
   int32_t last_stream;
+  // The head of the frame that is being received, as far as it has come, and the rest of the frame after its head.
+  uint8_t frame_head[9];
+  size_t frame_head_length, frame_rest;
   // The stream that the frame which is being received resets, if any.
   int32_t reset_stream;
-  bool is_broken, has_left;
+  bool is_broken, has_go_away, has_left; // `has_go_away`: the server's; `has_left`: this side's, without an error
   char reason[160];
   struct ccurl_http2_fields fields;
 };

@@ -111,9 +111,9 @@ typedef int (*nghttp2_error_callback2)(nghttp2_session *, int, const char *, siz
 
 #define CCURL_NGHTTP2_CONSTANTS(X)                                                                                        \
   X(NGHTTP2_DATA, 0) X(NGHTTP2_HEADERS, 1) X(NGHTTP2_RST_STREAM, 3) X(NGHTTP2_SETTINGS, 4) X(NGHTTP2_PING, 6)             \
-  X(NGHTTP2_GOAWAY, 7) X(NGHTTP2_FLAG_END_STREAM, 1) X(NGHTTP2_FLAG_ACK, 1) X(NGHTTP2_NV_FLAG_NO_INDEX, 1)                \
-  X(NGHTTP2_DATA_FLAG_EOF, 1) X(NGHTTP2_DATA_FLAG_NO_END_STREAM, 2) X(NGHTTP2_DATA_FLAG_NO_COPY, 4)                       \
-  X(NGHTTP2_SETTINGS_ENABLE_PUSH, 2) X(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 3)                                        \
+  X(NGHTTP2_GOAWAY, 7) X(NGHTTP2_CONTINUATION, 9) X(NGHTTP2_FLAG_END_STREAM, 1) X(NGHTTP2_FLAG_ACK, 1)                    \
+  X(NGHTTP2_NV_FLAG_NO_INDEX, 1) X(NGHTTP2_DATA_FLAG_EOF, 1) X(NGHTTP2_DATA_FLAG_NO_END_STREAM, 2)                        \
+  X(NGHTTP2_DATA_FLAG_NO_COPY, 4) X(NGHTTP2_SETTINGS_ENABLE_PUSH, 2) X(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 3)        \
   X(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 4) X(NGHTTP2_ERR_DEFERRED, -508) X(NGHTTP2_ERR_PAUSE, -526)                     \
   X(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE, -521) X(NGHTTP2_ERR_NOMEM, -901) X(NGHTTP2_ERR_CALLBACK_FAILURE, -902)         \
   X(NGHTTP2_ERR_FLOODED, -904)
@@ -150,7 +150,7 @@ typedef int (*nghttp2_error_callback2)(nghttp2_session *, int, const char *, siz
   X(ssize_t, nghttp2_session_mem_recv, (nghttp2_session *, const uint8_t *, size_t))                                      \
   X(ssize_t, nghttp2_session_mem_send, (nghttp2_session *, const uint8_t **))                                             \
   X(int, nghttp2_session_want_write, (nghttp2_session *))                                                                 \
-  X(int, nghttp2_session_check_request_allowed, (const nghttp2_session *))                                                \
+  X(int, nghttp2_session_check_request_allowed, (nghttp2_session *))                                                      \
   X(size_t, nghttp2_session_get_outbound_queue_size, (nghttp2_session *))                                                 \
   X(uint32_t, nghttp2_session_get_remote_settings, (nghttp2_session *, nghttp2_settings_id))                              \
   X(void *, nghttp2_session_get_stream_user_data, (nghttp2_session *, int32_t))                                           \

@@ -175,6 +175,8 @@ int32_t ccurl_http2_submit(struct ccurl_http2 *connection, const struct ccurl_ht
   nghttp2_data_provider body = {{.ptr = stream}, ccurl_http2_read_body};
   int32_t number = ccurl_nghttp2.nghttp2_submit_request(connection->session, NULL, first, count,
                                                         request->has_body ? &body : NULL, stream);
+  // The last number.
+  if (number == INT32_MAX) connection->has_left = true;
   if (number > 0) return number;
   return number == NGHTTP2_ERR_NOMEM ? CCURL_HTTP2_NO_MEMORY : CCURL_HTTP2_REFUSED;
 }

@@ -10,19 +10,27 @@
 
 struct ccurl_nghttp2_library ccurl_nghttp2;
 
-enum { FRAME_HEAD = 9, FRAME_PAYLOAD = 16 << 10, MOST_HEAD_BYTES = 16 << 20 };
+enum { FRAME_HEAD = 9, FRAME_PAYLOAD = 16 << 10, MOST_HEAD_BYTES = 16 << 20, MOST_CONTINUATIONS = 1 << 10 };
 
 // MARK: The library
 
 static bool has_library;
 
+// Sets the limit on CONTINUATION frames, where nghttp2 has one (1.61, and some earlier ones): it counts each piece in which the head of
+// such a frame arrives. The session counts the frames.
+static void (*set_continuations)(nghttp2_option *, size_t);
+
 static void find_library(void) {
 #define NAME(result, name, parameters) #name,
   static const char *const names[] = {CCURL_NGHTTP2_FUNCTIONS(NAME)};
+  static const char *const further[] = {"nghttp2_option_set_max_continuations"};
   size_t count = sizeof(library) / sizeof(void *);
   // No object is shared with libcurl, so that another copy than its own will do.
-  has_library = ccurl_find_functions_together(ccurl_library_of_curl(), names, &library, count) ||
-                ccurl_find_functions_together(ccurl_system_library("libnghttp2.so.14"), names, &library, count);
+  void *const libraries[] = {ccurl_library_of_curl(), ccurl_system_library("libnghttp2.so.14")};
+  for (size_t index = 0; index < 2 && !has_library; index++) {
+    has_library = ccurl_find_functions_together(libraries[index], names, &library, count);
+    if (has_library) ccurl_find_functions(libraries[index], further, &set_continuations, 1);
+  }
 }
 
 static void *allocate(size_t size, void *context) { return ccurl_memory_resize(NULL, size); }
@@ -45,6 +53,8 @@ static void *user(struct ccurl_http2 *connection, int32_t number) {
 static int did_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *frame, void *context) {
   struct ccurl_http2 *connection = context;
   void *stream = user(connection, frame->stream_id);
+  // See `report_ignored`.
+  if (frame->type == NGHTTP2_DATA && stream == NULL) return 0;
   bool goes_on = connection->events.frame(connection->context, stream, frame->type, frame->flags, frame->length,
                                           frame->stream_id);
   return goes_on ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -164,6 +174,7 @@ static int did_receive_frame(nghttp2_session *session, const nghttp2_frame *fram
     break;
   case NGHTTP2_GOAWAY:
     connection->last_stream = frame->goaway.last_stream_id;
+    connection->has_go_away = true;
     connection->events.go_away(connection->context, frame->goaway.last_stream_id, frame->goaway.error_code,
                                frame->goaway.opaque_data, frame->goaway.opaque_data_len);
     break;
@@ -297,6 +308,7 @@ static bool begin(struct ccurl_http2 *connection, uint32_t stream_window, int32_
     // The checks of heads are those of HTTP/1.1, and the same with every version of nghttp2.
     library.nghttp2_option_set_no_http_messaging(option, 1);
     library.nghttp2_option_set_max_send_header_block_length(option, MOST_HEAD_BYTES);
+    if (set_continuations != NULL) set_continuations(option, MOST_CONTINUATIONS);
     library.nghttp2_session_client_new3(&connection->session, callbacks, connection, option, &memory);
     library.nghttp2_option_del(option);
   }
@@ -329,7 +341,34 @@ void ccurl_http2_free(struct ccurl_http2 *connection) {
   ccurl_memory_free(connection);
 }
 
+// Reports the frames that nghttp2 may ignore without a word: DATA on streams that have ended, and frames of unknown types.
+static bool report_ignored(struct ccurl_http2 *connection, const uint8_t *bytes, size_t length) {
+  uint8_t *head = connection->frame_head;
+  while (length > 0) {
+    bool is_head = connection->frame_rest == 0;
+    size_t wanted = is_head ? FRAME_HEAD - connection->frame_head_length : connection->frame_rest;
+    size_t count = wanted < length ? wanted : length;
+    if (is_head) {
+      memcpy(head + connection->frame_head_length, bytes, count);
+      connection->frame_head_length += count;
+    } else {
+      connection->frame_rest -= count;
+    }
+    bytes += count;
+    length -= count;
+    if (connection->frame_head_length < FRAME_HEAD) continue;
+    connection->frame_head_length = 0;
+    connection->frame_rest = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+    uint8_t type = head[3];
+    int32_t number = (head[5] & 0x7f) << 24 | head[6] << 16 | head[7] << 8 | head[8];
+    if (type <= NGHTTP2_CONTINUATION && (type != NGHTTP2_DATA || user(connection, number) != NULL)) continue;
+    if (!connection->events.frame(connection->context, NULL, type, head[4], connection->frame_rest, number)) return false;
+  }
+  return true;
+}
+
 bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size_t length) {
+  if (!report_ignored(connection, bytes, length)) return false;
   ssize_t count = library.nghttp2_session_mem_recv(connection->session, bytes, length);
   connection->reset_stream = 0;
   if (count < 0) {
@@ -343,8 +382,8 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
-  // nghttp2 takes no requests after its own GOAWAY, and after the server's.
-  if (connection->reason[0] == 0 || connection->last_stream != INT32_MAX || connection->has_left) return false;
+  // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
+  if (connection->has_go_away || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }
 

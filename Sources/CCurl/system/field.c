@@ -8,6 +8,12 @@ static const bool is_token_byte[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true,
 };
 
+// The bytes of a token without letters in upper case: of the names of fields in HTTP/2 (RFC 9113, section 8.2.1).
+static const bool is_name_byte[256] = {
+    ['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
+    ['0' ... '9'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true,
+};
+
 typedef unsigned char block16 __attribute__((vector_size(16)));
 
 static inline block16 line_breaks(const unsigned char *bytes) {
@@ -237,11 +243,9 @@ bool ccurl_fields_add(struct ccurl_fields *fields, const void *name, size_t name
                       size_t value_length, void *to) {
   const unsigned char *bytes = name, *text = value;
   unsigned char *line = (unsigned char *)to + fields->written;
-  bool is_token = name_length > 0;
-  for (size_t index = 0; index < name_length; index++) {
-    is_token &= is_token_byte[bytes[index]] & ((unsigned char)(bytes[index] - 'A') > 'Z' - 'A');
-  }
-  if (!is_token || is_of_connection(bytes, name_length) || has_line_break(text, value_length)) return false;
+  bool is_name = name_length > 0;
+  for (size_t index = 0; index < name_length; index++) is_name &= is_name_byte[bytes[index]];
+  if (!is_name || is_of_connection(bytes, name_length) || has_line_break(text, value_length)) return false;
   while (value_length > 0 && (text[0] == ' ' || text[0] == '\t')) text++, value_length--;
   while (value_length > 0 && (text[value_length - 1] == ' ' || text[value_length - 1] == '\t')) value_length--;
   if (!fields->is_trailers && !note(bytes, name_length, text, value_length, fields)) fields->notes |= CCURL_NOTE_LENGTHS;

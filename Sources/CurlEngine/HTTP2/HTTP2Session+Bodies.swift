@@ -15,11 +15,14 @@ extension HTTP2Session {
     /// Delivers the bytes that were held back, as far as the receiver does not hold the stream again, and what follows them.
     func release(_ stream: HTTP2Stream) {
         stream.isHeld = false
+        now = unsafe delegate.now
         while stream.isActive, !stream.isHeld, unsafe stream.receiving.heldCount > 0 {
             let (held, start) = unsafe (stream.receiving.held, stream.receiving.start)
             let count = min(held.count - start, Self.releasedAtOnce)
             unsafe stream.receiving.start = start + count
-            if unsafe stream.receiving.heldCount == 0 { unsafe (stream.receiving.held, stream.receiving.start) = ([], 0) }
+            if unsafe stream.receiving.heldCount == 0 {
+                unsafe (stream.receiving.held, stream.receiving.start) = ([], 0)
+            }
             deliver(unsafe held.span.extracting(start..<start + count).bytes, to: stream)
         }
         guard stream.isActive, !stream.isHeld, let end = unsafe stream.receiving.end else { return }
@@ -29,15 +32,20 @@ extension HTTP2Session {
     /// Uses bytes of a response's body.
     func receive(_ bytes: RawSpan, of stream: HTTP2Stream) {
         guard stream.hasFinalHead else {
-            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"), nil)
+            return fail(stream, EngineFailure(kind: .malformedResponse, message: "the body comes before the head"))
         }
+        var count = bytes.byteCount
         if let rest = unsafe stream.receiving.rest {
-            guard rest >= bytes.byteCount else {
-                let text = rest == 0 ? "the response has bytes after its end" : "the body is longer than announced"
-                return fail(stream, EngineFailure(kind: .malformedResponse, message: text), nil)
-            }
-            unsafe stream.receiving.rest = rest - Int64(bytes.byteCount)
+            count = Int(min(rest, Int64(count)))
+            unsafe stream.receiving.rest = rest - Int64(count)
         }
+        if count > 0 { take(bytes.extracting(0..<count), of: stream) }
+        guard count < bytes.byteCount else { return }
+        fail(
+            stream, EngineFailure(kind: .malformedResponse, message: "the body is longer than its head announces"))
+    }
+
+    private func take(_ bytes: RawSpan, of stream: HTTP2Stream) {
         guard unsafe stream.isHeld || stream.receiving.heldCount > 0 else { return deliver(bytes, to: stream) }
         unsafe bytes.withUnsafeBytes { bytes in unsafe stream.receiving.held.append(contentsOf: bytes) }
     }
@@ -63,9 +71,15 @@ extension HTTP2Session {
 
     /// Ends a response. What is missing of the request is not sent any more.
     func end(_ stream: HTTP2Stream, trailers: WireFields) {
+        // A stream on which both sides have ended needs no reset.
+        let end: HTTP2Policy.StreamEnd? = stream.isRequestSent ? .failed : nil
+        guard stream.hasFinalHead else {
+            let text = "the server ended the stream without a head"
+            return fail(stream, EngineFailure(kind: .emptyReply, message: text), by: end)
+        }
         if let rest = unsafe stream.receiving.rest, rest > 0 {
             let text = "the server ended the stream \(rest) bytes before the end of the body"
-            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), nil)
+            return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), by: end)
         }
         if stream.isRequestSent {
             unsafe ccurl_http2_forget(connection, stream.number)
@@ -90,7 +104,7 @@ extension HTTP2Session {
             // The server would not accept another length than the announced one.
             guard next.count < rest && !next.isEnd || next.count == rest else {
                 let text = "the body has another length than the one announced"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
             unsafe stream.sending.rest = rest - Int64(next.count)
@@ -101,7 +115,7 @@ extension HTTP2Session {
             }
             guard part.has_trailers else {
                 let text = "a trailer field of the request is malformed"
-                fail(stream, EngineFailure(kind: .internalError, message: text), nil)
+                fail(stream, EngineFailure(kind: .internalError, message: text), resetting: .cancel)
                 return part
             }
         }

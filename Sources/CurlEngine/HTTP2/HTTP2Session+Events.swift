@@ -11,7 +11,8 @@ extension HTTP2Session {
             },
             begin_head: { _, stream, head in
                 let stream = unsafe stream.stream
-                unsafe head.pointee.fields.limit = max(stream.headLimit - (stream.hasFinalHead ? 0 : stream.headBytes), 0)
+                unsafe head.pointee.fields.limit = max(
+                    stream.headLimit - (stream.hasFinalHead ? 0 : stream.headBytes), 0)
                 unsafe head.pointee.fields.maximum_count = WireFields.maximumCount
                 unsafe head.pointee.fields.is_trailers = stream.hasFinalHead
             },
@@ -30,7 +31,8 @@ extension HTTP2Session {
                 unsafe session.end(stream.stream, trailers: WireFields())
             },
             closed: { context, stream, code, cause in
-                unsafe context.session.didClose(stream.stream, HTTP2ErrorCode(rawValue: code), cause)
+                unsafe context.session.didClose(
+                    stream.stream, with: HTTP2ErrorCode(rawValue: code), by: cause)
             },
             settings: { context, isAcknowledgement in unsafe context.session.didReceiveSettings(isAcknowledgement) },
             pong: { context, number in
@@ -84,19 +86,19 @@ extension HTTP2Session {
         unsafe delegate.streamDidSendRequest(stream)
     }
 
-    fileprivate func didClose(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode, _ cause: Int32) {
+    fileprivate func didClose(_ stream: HTTP2Stream, with code: HTTP2ErrorCode, by cause: Int32) {
         switch cause {
         case CCURL_HTTP2_BY_PEER:
             stream.resetCode = code
             let failure = EngineFailure(
                 kind: .http2, message: "the server has reset the stream with \(code.name)",
                 isUnprocessed: HTTP2Repetition.isUnprocessed(.reset(code)))
-            fail(stream, failure, code == .refusedStream ? .refused : .failed)
+            fail(stream, failure, by: code == .refusedStream ? .refused : .failed)
         case CCURL_HTTP2_BY_GOAWAY where unsafe policy.goAway != nil:
-            fail(stream, unsafe policy.goAway?.refusal ?? .outOfMemory, .failed)
+            fail(stream, unsafe policy.goAway?.refusal ?? .outOfMemory, by: .failed)
         default:
             let failure = EngineFailure(kind: .http2, message: "the stream has failed with \(code.name)")
-            fail(stream, lost(stream, failure), .failed)
+            fail(stream, lost(stream, failure), by: .failed)
         }
     }
 
@@ -124,7 +126,8 @@ extension HTTP2Session {
             unsafe delegate.stream(stream, didReceiveHead: wire)
             if ends, stream.isActive { end(stream, trailers: WireFields()) }
         } catch {
-            fail(stream, error, nil)
+            // A stream on which both sides have ended needs no reset.
+            fail(stream, error, by: unsafe head.ends && stream.isRequestSent ? .failed : nil)
         }
     }
 

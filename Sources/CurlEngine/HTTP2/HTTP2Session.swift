@@ -71,13 +71,13 @@ final class HTTP2Session {
         guard goesOn, fault == nil else { throw didBreak() }
     }
 
-    /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a GOAWAY
-    /// has refused, are marked as unprocessed.
+    /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a
+    /// GOAWAY has refused, are marked as unprocessed.
     func connectionEnded(_ failure: EngineFailure) {
         guard self.failure == nil else { return }
         self.failure = failure
         for stream in unsafe streams where unsafe stream.receiving.end == nil {
-            fail(stream, lost(stream, failure), .failed)
+            fail(stream, lost(stream, failure), by: .failed)
         }
     }
 
@@ -87,6 +87,7 @@ final class HTTP2Session {
     func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
         guard let start = room.baseAddress else { return 0 }
         let count = unsafe ccurl_http2_fill(connection, start, room.count)
+        withExtendedLifetime(self) {}
         if failure == nil, unsafe ccurl_http2_is_broken(connection) { unsafe delegate.sessionDidFail(didBreak()) }
         return count
     }
@@ -233,7 +234,7 @@ final class HTTP2Session {
     private func didBreak() -> EngineFailure {
         if let failure { return failure }
         let reason = unsafe String(cString: ccurl_http2_reason(connection))
-        let words = reason.isEmpty ? "the connection violates HTTP/2" : reason
+        let words = reason.isEmpty ? "the server violates HTTP/2" : reason
         let failure = fault?.failure ?? EngineFailure(kind: .http2, message: words)
         connectionEnded(failure)
         return failure
@@ -256,14 +257,19 @@ final class HTTP2Session {
 
     /// Fails a stream, after the bytes that its reader has not taken yet.
     ///
-    /// - Parameter end: How the stream ends; `nil` if it is reset with PROTOCOL_ERROR.
-    func fail(_ stream: HTTP2Stream, _ failure: EngineFailure, _ end: HTTP2Policy.StreamEnd?) {
+    /// - Parameters:
+    ///   - end: How the stream has ended; `nil` if it is reset.
+    ///   - code: The code of the reset.
+    func fail(
+        _ stream: HTTP2Stream, _ failure: EngineFailure, by end: HTTP2Policy.StreamEnd? = nil,
+        resetting code: HTTP2ErrorCode = .protocolError
+    ) {
         guard stream.isActive, unsafe stream.receiving.end == nil else { return }
         if let end {
             unsafe policy.didCloseStream(end)
             unsafe ccurl_http2_forget(connection, stream.number)
         } else {
-            reset(stream, .protocolError)
+            reset(stream, code)
         }
         finish(stream, .failure(failure))
     }

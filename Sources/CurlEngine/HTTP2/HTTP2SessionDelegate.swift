@@ -14,8 +14,8 @@ protocol HTTP2SessionDelegate: AnyObject {
     /// Delivers bytes of the body, which the reader takes: the server may send as many more. If the reader takes no further ones, the
     /// receiver calls ``HTTP2Session/hold(_:)``.
     func stream(_ stream: HTTP2Stream, didReceiveBody bytes: RawSpan)
-    /// Notifies the receiver that the response is complete. If the request is not, the session has reset the stream, and asks for no more of
-    /// the body.
+    /// Notifies the receiver that the response is complete. If the request is not, the session has reset the stream, and asks for no more
+    /// of the body.
     func streamDidEnd(_ stream: HTTP2Stream, trailers: WireFields)
     /// Notifies the receiver that the stream has failed.
     func streamDidFail(_ stream: HTTP2Stream, _ failure: EngineFailure)
