@@ -29,6 +29,10 @@ struct ConnectionsAndLimitsPage {
         }
     }
 
+    func warmUp(_ session: Session) async throws {
+        try await session.connect(to: "http://api.internal:8080", count: 4)
+    }
+
     func end(_ session: Session) async {
         await session.shutdown(drainingFor: .seconds(10))
     }

@@ -34,7 +34,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
-    private var whenCounted: (@Sendable ([String: Int]?) -> Void)?
+    private var whenCounted: (@Sendable ([String: ConnectionCount]?) -> Void)?
     /// The instant at which the last transfer ended.
     var lastUse = EngineInstant(nanoseconds: 0) {
         // The connection may be idle now.
@@ -401,10 +401,10 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     // MARK: Idle connections
 
-    /// Sets the closure that gets the numbers of the engine's own connections by the names of their queues (``TransferOptions/queue``),
+    /// Sets the closure that gets the counts of the engine's own connections by the names of their queues (``TransferOptions/queue``),
     /// when they have changed; `nil` when all connections, libcurl's included, were idle for their lifetime and are closed. Call before the
     /// first transfer.
-    package func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { whenCounted = body }
+    package func onCount(_ body: @escaping @Sendable ([String: ConnectionCount]?) -> Void) { whenCounted = body }
 
     private func reportCounts() {
         let changes = unsafe wire.counts.takeChanges()

@@ -6,6 +6,8 @@ package struct EngineConfiguration: Sendable {
     package var maximumLifetimeSeconds = 3600
     /// The largest number of connections that are kept.
     package var maximumConnections = 256
+    /// The largest number of connections to one origin on which the engine itself speaks HTTP/2.
+    package var sharedConnections = 4
     /// The time in milliseconds after which the system ends a connection whose peer does not take sent bytes; 0 for the system's own limit.
     package var sendingLimitMilliseconds: UInt32 = 120_000
     /// The bound on lookups of host names, which all engines with a copy of this configuration share.

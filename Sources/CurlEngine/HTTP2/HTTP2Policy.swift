@@ -62,8 +62,11 @@ struct HTTP2Policy: Sendable {
     /// The number of streams that may be opened now. It is zero while the connection is full, in doubt or draining.
     var capacity: Int {
         guard !isDraining, !keepalive.isInDoubt else { return 0 }
-        return max(0, min(allowedStreams, limits.streams, takenStreams ?? .max) - openStreams)
+        return max(0, streamLimit - openStreams)
     }
+
+    /// The number of streams that the connection carries at most.
+    var streamLimit: Int { min(allowedStreams, limits.streams, takenStreams ?? .max) }
 
     /// Records the server's settings.
     ///

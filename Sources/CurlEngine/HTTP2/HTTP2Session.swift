@@ -183,6 +183,8 @@ final class HTTP2Session {
     var activeStreams: Int { unsafe policy.openStreams }
     /// The number of streams that the server takes at a time.
     var capacity: Int { unsafe policy.openStreams + policy.capacity }
+    /// The number of streams that the connection carries at most.
+    var streamLimit: Int { unsafe policy.streamLimit }
     /// Whether new streams can be begun: the server has sent no GOAWAY, the session has not failed, and there are numbers left.
     var takesStreams: Bool {
         unsafe failure == nil && !policy.isDraining && ccurl_http2_takes_requests(connection)

@@ -472,7 +472,10 @@ extension HTTP2Connection: HTTP2SessionDelegate {
 
     // MARK: The connection
 
-    func sessionDidChangeCapacity() { isReady() }
+    func sessionDidChangeCapacity() {
+        if let session { unsafe table.counts.allow(session.streamLimit, on: queue) }
+        isReady()
+    }
 
     func sessionDidReceive(_ goAway: HTTP2GoAway) {
         self.goAway = HTTP2GoAway(goAway, after: self.goAway)

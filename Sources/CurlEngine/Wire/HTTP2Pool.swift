@@ -3,8 +3,6 @@
 /// While the first connection is made, the other transfers wait for the protocol that the server agrees on. HTTP/2 takes them all, up to
 /// the limit of streams; over HTTP/1.1, each makes its own connection at once.
 final class HTTP2Pool {
-    /// The largest number of connections.
-    static let maximumConnections = 4
     /// The number of streams for which a connection counts that is being made.
     static let assumedStreams = 100
     /// The time for which a server counts as one without HTTP/2.
@@ -12,6 +10,8 @@ final class HTTP2Pool {
 
     /// The name of the pool (``TransferOptions/wirePool``).
     let name: String
+    /// The largest number of connections.
+    private let maximum: Int
     private(set) var connections: [HTTP2Connection] = []
     /// The transfers that wait for a stream, or for the protocol of the server.
     private var waiting = FIFO<Transfer>()
@@ -28,7 +28,10 @@ final class HTTP2Pool {
     /// The instant up to which the server counts as one without HTTP/2.
     private var http1End: EngineInstant?
 
-    init(_ name: String) { self.name = name }
+    init(_ name: String, maximum: Int) {
+        self.name = name
+        self.maximum = maximum
+    }
 
     /// The way of a transfer to its connection.
     enum Way {
@@ -88,10 +91,10 @@ final class HTTP2Pool {
 
     private var mayConnect: Bool {
         guard leading > 0 else {
-            return connections.count < Self.maximumConnections && !connections.contains(where: \.isInDoubt)
+            return connections.count < maximum && !connections.contains(where: \.isInDoubt)
         }
         if hasFailed, connections.isEmpty { return true }
-        return connections.count + leading < Self.maximumConnections
+        return connections.count + leading < maximum
             && waitingCount >= leading * (Self.assumedStreams - 1)
     }
 
@@ -177,6 +180,8 @@ final class HTTP2Pool {
 
 /// The pools of an engine.
 struct HTTP2Pools {
+    /// The largest number of connections of a pool.
+    private let maximum: Int
     private var pools: [String: HTTP2Pool] = [:]
     /// The pool of the last transfer.
     private var last: HTTP2Pool?
@@ -184,6 +189,8 @@ struct HTTP2Pools {
     private var limit = 256
     /// The connections with frames to be sent at the end of the turn of the loop.
     var ready: [HTTP2Connection] = []
+
+    init(maximum: Int) { self.maximum = maximum }
 
     /// Returns the pool with a name; `nil` if there is none.
     mutating func known(_ name: String) -> HTTP2Pool? {
@@ -200,7 +207,7 @@ struct HTTP2Pools {
             pools = pools.filter { !$0.value.isUnused(now) }
             limit = max(256, 2 * pools.count)
         }
-        let pool = HTTP2Pool(name)
+        let pool = HTTP2Pool(name, maximum: maximum)
         pools[name] = pool
         last = pool
         return pool
@@ -217,7 +224,7 @@ struct HTTP2Pools {
     /// Removes all pools. Returns the transfers that wait.
     mutating func removeAll() -> [Transfer] {
         let waiting = pools.values.flatMap { $0.takeAll() }
-        self = HTTP2Pools()
+        self = HTTP2Pools(maximum: maximum)
         return waiting
     }
 }

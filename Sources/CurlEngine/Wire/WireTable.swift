@@ -40,7 +40,7 @@ final class WireTable {
     /// The block of the ``BlockPool`` that is ``buffer``.
     private var block: UnsafeMutableRawPointer?
     /// The connections over HTTP/2.
-    @exclusivity(unchecked) var http2 = HTTP2Pools()
+    @exclusivity(unchecked) var http2: HTTP2Pools
     /// The connections for which libcurl makes TLS handshakes.
     var groups: [TLSGroup] = []
 
@@ -48,6 +48,7 @@ final class WireTable {
     private static let firstGeneration: UInt32 = 1 << 31
 
     init(_ configuration: EngineConfiguration) {
+        unsafe http2 = HTTP2Pools(maximum: configuration.sharedConnections)
         unsafe encoder = HTTP1RequestEncoder(defaults: configuration.defaultHeaderLines)
         unsafe block = nil
     }

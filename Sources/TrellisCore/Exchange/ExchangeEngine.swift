@@ -48,7 +48,7 @@ final class ExchangeEngine: Sendable {
 
     /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when the engine has closed all connections
     /// after their idle lifetime.
-    func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { transport.onCount(body) }
+    func onCount(_ body: @escaping @Sendable ([String: TransportCount]?) -> Void) { transport.onCount(body) }
 
     /// Closes an idle connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
     func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {

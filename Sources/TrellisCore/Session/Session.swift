@@ -450,6 +450,7 @@ extension EngineConfiguration {
         // libcurl knows whole seconds, and takes zero for no limit.
         maximumLifetimeSeconds = max(Int(configuration.limits.maximumLifetime.components.seconds), 1)
         maximumConnections = configuration.limits.usable.total
+        sharedConnections = configuration.limits.usable.sharedPerOrigin
         sendingLimitMilliseconds = Self.sendingLimit(idle: configuration.timeouts.idle)
         connections = ConnectionBudget(
             perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)

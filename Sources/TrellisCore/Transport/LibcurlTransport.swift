@@ -21,7 +21,9 @@ package struct LibcurlTransport: Transport {
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
 
     /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when all of them are closed.
-    package func onCount(_ body: @escaping @Sendable ([String: Int]?) -> Void) { engine.onCount(body) }
+    package func onCount(_ body: @escaping @Sendable ([String: TransportCount]?) -> Void) {
+        engine.onCount { counts in body(counts?.mapValues { TransportCount($0.connections, streams: $0.streams) }) }
+    }
 }
 
 /// A libcurl transfer is a transport task.

@@ -33,7 +33,7 @@ public protocol Transport: Sendable {
     /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. It gets the new
     /// numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
     /// transport has closed all connections after their idle lifetime. The default never calls it.
-    @_spi(Transport) func onCount(_ body: @escaping @Sendable (_ counts: [String: Int]?) -> Void)
+    @_spi(Transport) func onCount(_ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void)
 }
 
 extension Transport {
@@ -42,7 +42,21 @@ extension Transport {
     /// Does nothing: the transport keeps no connections.
     @_spi(Transport) public func closeIdleConnections(to origin: String?) {}
     /// Does nothing: the transport keeps no connections.
-    @_spi(Transport) public func onCount(_ body: @escaping @Sendable (_ counts: [String: Int]?) -> Void) {}
+    @_spi(Transport) public func onCount(_ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void) {}
+}
+
+/// The connections of a transport to one origin.
+@_spi(Transport) public struct TransportCount: Hashable, Sendable {
+    /// The number of connections that are open, or being made.
+    public var connections: Int
+    /// The number of requests that the server allows on a connection at a time, if several share one and it has told the number.
+    public var streams: Int?
+
+    /// Creates a count.
+    public init(_ connections: Int, streams: Int? = nil) {
+        self.connections = connections
+        self.streams = streams
+    }
 }
 
 /// The request of one attempt, for a transport.

@@ -11,7 +11,7 @@ struct WireCountTests {
     /// An engine whose numbers are kept as it tells them.
     private struct World {
         let run = EngineRun()
-        private let counts = Locked<[[String: Int]?]>([])
+        private let counts = Locked<[[String: ConnectionCount]?]>([])
 
         init() async {
             await run.onEngine { [run, counts] in
@@ -30,7 +30,7 @@ struct WireCountTests {
             await run.onEngine {}
             return counts.withLock { counts in
                 defer { counts = [] }
-                return counts
+                return counts.map { $0?.mapValues(\.connections) }
             }
         }
     }

@@ -72,6 +72,28 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// Streams need no second connection.
+    @Test func oneConnectionIsOpenedInAdvance() async throws {
+        let world = try World { peer in
+            try peer.connection.write(Self.answer(try peer.readRequest()))
+            _ = try peer.connection.readToEnd()
+        }
+        let run = world.run
+        let options = TransferOptions(
+            url: try WireURL(parsing: world.server.url("/")), method: "GET", version: .http2PriorKnowledge,
+            connectionCount: 3)
+        let failures = await withTaskGroup { group in
+            for _ in 0..<3 { group.addTask { await run.perform(options).end?.failure } }
+            return await group.reduce(into: []) { if let failure = $1 { $0.append(failure) } }
+        }
+        #expect(failures.isEmpty)
+        #expect(await run.onEngine { (run.engine.wire.openCount, run.engine.wire.idleCount) == (1, 1) })
+        let outcome = try await world.get()
+        #expect(outcome.text == "good" && outcome.end?.report.isReusedConnection == true)
+        #expect(world.server.acceptedCount == 1)
+        try await world.finish()
+    }
+
     @Test func requestsThatBeginTogetherWaitForTheFirstConnection() async throws {
         let world = try World { peer in
             // No response comes before all requests were sent.

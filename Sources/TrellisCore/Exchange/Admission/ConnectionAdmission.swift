@@ -61,14 +61,20 @@ final class ConnectionAdmission: Sendable {
 
         /// Records the numbers of an engine's connections that have changed; `nil` if it has closed all of them. Returns the functions to
         /// call because there are too few connections.
-        mutating func count(_ counts: [String: Int]?, on engine: Int) -> [@Sendable () -> Void] {
+        mutating func count(
+            _ counts: [String: TransportCount]?, on engine: Int
+        ) -> (losses: [@Sendable () -> Void], grants: [Scheduler.Grant]) {
             guard let counts else {
                 scheduler.closedAllIdle(on: engine)
                 for index in watches.values.indices { watches.values[index].count = 0 }
-                return watches.values.map(\.whenLost)
+                return (watches.values.map(\.whenLost), [])
             }
-            for (origin, count) in counts { scheduler.counted(count, to: origin, on: engine) }
-            return watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1) }
+            var grants: [Scheduler.Grant] = []
+            for (origin, count) in counts {
+                scheduler.counted(count.connections, to: origin, on: engine)
+                if let streams = count.streams { grants += scheduler.allowed(streams, to: origin) }
+            }
+            return (watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1.connections) }, grants)
         }
 
         private mutating func lost(_ origin: String, count: Int) -> (@Sendable () -> Void)? {
@@ -93,6 +99,9 @@ final class ConnectionAdmission: Sendable {
     private let state: Locked<State>
 
     init(limits: ConnectionLimits) {
+        var limits = limits
+        // libcurl itself opens the connections over HTTP/2.
+        if !EngineConfiguration().speaksHTTP2 { limits.sharedPerOrigin = .max }
         let scheduler = Scheduler(limits: limits)
         self.limits = scheduler.limits
         enginesPerOrigin = scheduler.enginesPerOrigin
@@ -109,8 +118,10 @@ final class ConnectionAdmission: Sendable {
     func add(_ engine: ExchangeEngine) {
         // The reference is to the state, because a weak one slows down every other reference, and exchanges refer to the admission.
         engine.onCount { [weak state, index = engine.index] counts in
-            let losses = state?.withLock { $0.count(counts, on: index) } ?? []
+            guard let state else { return }
+            let (losses, grants) = state.withLock { $0.count(counts, on: index) }
             for loss in losses { loss() }
+            Self.deliver(grants, in: state)
         }
         state.withLock { $0.add(engine) }?.closeIdleConnections(to: nil)
     }
@@ -154,7 +165,7 @@ final class ConnectionAdmission: Sendable {
             return (entry.originIndex, .coming(hasSlot: false))
         }
         guard let closing = entry.closing else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
-        deliver(to: exchange, isProbing: entry.isProbing, after: closing)
+        Self.deliver(to: exchange, isProbing: entry.isProbing, after: closing, in: state)
         return (entry.originIndex, .coming(hasSlot: true))
     }
 
@@ -164,7 +175,7 @@ final class ConnectionAdmission: Sendable {
             let grants = state.scheduler.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
             return (grants, state.scheduler.isHolding)
         }
-        deliver(grants)
+        Self.deliver(grants, in: state)
         if isHolding { updateHold(on: exchange.engine) }
     }
 
@@ -182,7 +193,7 @@ final class ConnectionAdmission: Sendable {
                 Applicant(exchange: exchange), at: originIndex, on: exchange.engine.index, isShared: isShared)
             return (grants, state.scheduler.isHolding)
         }
-        deliver(grants)
+        Self.deliver(grants, in: state)
         if isHolding { updateHold(on: exchange.engine) }
     }
 
@@ -190,7 +201,7 @@ final class ConnectionAdmission: Sendable {
     /// on the thread of the engine.
     private func updateHold(on engine: ExchangeEngine) {
         let (grants, end) = state.withLock { [now = engine.executor.now] in $0.updateHold(now: now) }
-        deliver(grants)
+        Self.deliver(grants, in: state)
         guard let end else { return }
         engine.executor.engineLoop.set(EngineTimer(HoldTimer { [self] in updateHold(on: engine) }), at: end)
     }
@@ -205,20 +216,22 @@ final class ConnectionAdmission: Sendable {
 
     /// Notifies the exchanges that get slots, each in another job of its engine, because the caller that released the slot has not finished
     /// its work.
-    private func deliver(_ grants: [Scheduler.Grant]) {
+    private static func deliver(_ grants: [Scheduler.Grant], in state: Locked<State>) {
         for grant in grants {
             let exchange = grant.id.exchange
             guard let closing = grant.closing else {
                 exchange.submit { $0.didGetSlot(isProbing: false) }
                 continue
             }
-            deliver(to: exchange, isProbing: false, after: closing)
+            deliver(to: exchange, isProbing: false, after: closing, in: state)
         }
     }
 
     /// Notifies an exchange that has a slot as soon as an idle connection is closed.
     @inline(never)
-    private func deliver(to exchange: ExchangeActor, isProbing: Bool, after closing: Scheduler.Closing) {
+    private static func deliver(
+        to exchange: ExchangeActor, isProbing: Bool, after closing: Scheduler.Closing, in state: Locked<State>
+    ) {
         let delivery = LateDelivery { exchange.submit { $0.didGetSlot(isProbing: isProbing) } }
         let engine = state.withLock { $0.engines[closing.engine] }
         engine.closeIdleConnections(to: closing.origin) { delivery.deliver() }

@@ -32,9 +32,6 @@ extension ConnectionScheduler {
         var active = 0
         /// The number of the last release of one of these connections, among those of all origins.
         var lastRelease: UInt64 = 0
-
-        /// Returns the number of connections in use if each carries `streams` requests.
-        func used(_ streams: Int) -> Int { (active + streams - 1) / streams }
     }
 
     /// The requests of an origin that wait on one engine.
@@ -70,31 +67,44 @@ extension ConnectionScheduler {
         var home = 0
         /// Whether requests can share a connection.
         var mayShare = false
+        /// The number of requests that a shared connection carries: the server's limit on streams, as far as the engine has told it.
+        private(set) var capacity = streamsPerConnection
+        /// The maximum number of shared connections.
+        private let sharedLimit: Int
 
-        init(name: String) { self.name = name }
+        init(name: String, sharedLimit: Int) {
+            self.name = name
+            self.sharedLimit = sharedLimit
+        }
 
         var isMultiplexed: Bool { sharing == .shared }
         /// Whether the origin is, or may turn out to be, one whose requests share connections.
         var mayBeMultiplexed: Bool { isMultiplexed || mayShare && sharing != .exclusive }
         var isUnused: Bool { active == 0 && openCount == 0 && waitingCount == 0 }
         /// The number of requests that share a connection.
-        var streams: Int { isMultiplexed ? streamsPerConnection : 1 }
+        var streams: Int { isMultiplexed ? capacity : 1 }
 
         /// The number of connections in use.
         var connections: Int {
             guard isMultiplexed else { return active }
-            guard !shares.isEmpty else { return (active + streamsPerConnection - 1) / streamsPerConnection }
-            return shares.reduce(0) { $0 + $1.used(streamsPerConnection) }
+            return shares.isEmpty ? used(by: active) : shares.reduce(0) { $0 + used(by: $1.active) }
+        }
+
+        /// Returns the number of connections that a number of requests use. A server may allow fewer streams than there are already.
+        private func used(by requests: Int) -> Int {
+            isMultiplexed ? min((requests + capacity - 1) / capacity, sharedLimit) : requests
         }
 
         /// Sets the kind of the connections. Returns the change of the number of connections in use.
-        mutating func setSharing(_ sharing: Sharing) -> Int {
+        mutating func setSharing(_ sharing: Sharing) -> Int { change { $0.sharing = sharing } }
+
+        /// Sets the number of requests that a shared connection carries. Returns the change of the number of connections in use.
+        mutating func setCapacity(_ capacity: Int) -> Int { change { $0.capacity = max(capacity, 1) } }
+
+        private mutating func change(_ body: (inout Origin) -> Void) -> Int {
             let before = connections
-            self.sharing = sharing
-            let streams = streams
-            for engine in shares.indices where shares[engine].open < shares[engine].used(streams) {
-                modify(engine) { $0.open = $0.used(streams) }
-            }
+            body(&self)
+            for engine in shares.indices { setOpen(shares[engine].open, on: engine) }
             return connections - before
         }
 
@@ -119,9 +129,9 @@ extension ConnectionScheduler {
             if case .probed = sharing { return .none }
             guard active < requests else { return .none }
             if isMultiplexed {
-                if engine.map({ hasStream(on: $0) }) ?? (active % streamsPerConnection != 0) { return .stream }
+                if engine.map({ hasStream(on: $0) }) ?? (active < used(by: active) * capacity) { return .stream }
             }
-            return connections < limit ? .connection : .none
+            return connections < (isMultiplexed ? sharedLimit : limit) ? .connection : .none
         }
 
         /// Changes the number of active requests. Returns the change of the number of connections in use.
@@ -141,9 +151,8 @@ extension ConnectionScheduler {
         /// Counts a request on an engine. Returns whether the engine opens a connection for it.
         mutating func begin(on engine: Int) -> Bool {
             active += 1
-            let streams = streams
             modify(engine) { $0.active += 1 }
-            guard shares[engine].open < shares[engine].used(streams) else { return false }
+            guard shares[engine].open < used(by: shares[engine].active) else { return false }
             modify(engine) { $0.open += 1 }
             return true
         }
@@ -181,15 +190,15 @@ extension ConnectionScheduler {
 
         /// The first engine with an idle connection; `nil` if no connection is idle.
         var idleEngine: Int? {
-            let streams = streams
-            return shares.indices.first { shares[$0].open > shares[$0].used(streams) }
+            shares.indices.first { shares[$0].open > used(by: shares[$0].active) }
         }
 
         /// Sets the number of connections of an engine, which are at least those that its requests need.
         mutating func setOpen(_ count: Int, on engine: Int) {
             guard shares.indices.contains(engine) || count > 0 else { return }
-            let streams = streams
-            modify(engine) { $0.open = max(count, $0.used(streams)) }
+            while shares.count <= engine { shares.append(Share()) }
+            let used = used(by: shares[engine].active)
+            modify(engine) { $0.open = max(count, used) }
         }
 
         // MARK: Waiting
@@ -266,7 +275,7 @@ extension ConnectionScheduler {
 
         /// Returns whether the connections in use of an engine have room for a stream, if requests share them.
         private func hasStream(on engine: Int) -> Bool {
-            shares.indices.contains(engine) && shares[engine].active % streamsPerConnection != 0
+            shares.indices.contains(engine) && shares[engine].active < used(by: shares[engine].active) * capacity
         }
 
         /// Returns whether more requests wait for each connection of an engine than for those of another.

@@ -15,7 +15,7 @@ import CurlEngine
 /// ``endHold()`` is called at a fixed interval, and ends the hold for the origins that waited at the call before. A hold lasts for one to
 /// two intervals.
 struct ConnectionScheduler<ID: Hashable> {
-    /// The number of streams that share a connection if requests are multiplexed.
+    /// The number of streams that share a connection if requests are multiplexed, until the server's limit is known.
     static var streamsPerConnection: Int { 100 }
     /// The number of unused origins that are kept in memory, because programs return to the same origins.
     private static var rememberedOrigins: Int { 256 }
@@ -207,6 +207,16 @@ struct ConnectionScheduler<ID: Hashable> {
         return granted
     }
 
+    /// Records the number of requests that each shared connection to an origin carries, which the server may change at any time. Requests
+    /// beyond it keep their slots. Returns the slots that are granted as a result.
+    mutating func allowed(_ streams: Int, to origin: String) -> [Grant] {
+        guard let index = indices[origin] else { return [] }
+        let before = origins[index].openCount
+        inUse += origins[index].setCapacity(streams)
+        open += origins[index].openCount - before
+        return admitWaiting(after: index)
+    }
+
     // MARK: Turns
 
     /// Grants slots to waiting requests after an origin has changed.
@@ -377,7 +387,8 @@ struct ConnectionScheduler<ID: Hashable> {
     private mutating func index(of name: String) -> Int {
         if let index = indices[name] { return index }
         let index = freeIndices.popLast() ?? origins.count
-        if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
+        let origin = Origin(name: name, sharedLimit: min(limits.sharedPerOrigin, limits.total))
+        if index == origins.count { origins.append(origin) } else { origins[index] = origin }
         indices[name] = index
         return index
     }
@@ -389,7 +400,7 @@ struct ConnectionScheduler<ID: Hashable> {
             return
         }
         indices[origins[index].name] = nil
-        origins[index] = Origin(name: "")
+        origins[index] = Origin(name: "", sharedLimit: 1)
         freeIndices.append(index)
     }
 }
