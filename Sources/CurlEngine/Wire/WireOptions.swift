@@ -27,8 +27,8 @@ extension TransferOptions {
     /// The offer of HTTP/1.1 alone (RFC 7301, section 3.1).
     static let onlyHTTP1 = "\u{8}http/1.1"
 
-    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it has one of several addresses, or the name of
-    /// the proxy's pool, which serves all origins.
+    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it has one of several addresses, or the name
+    /// of the proxy's pool, which serves all origins.
     var wirePool: String {
         route.pool(of: forwardProxy == nil ? queue : trust.pool(route.limitName(of: "")))
     }
