@@ -110,7 +110,7 @@ extension EasyHandle {
             && ccurl_set_sockets_connected(curl, options.route.isConnectedByEngine) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
-            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, LibcurlFeatures.current.lendsSessions ? 0 : 1) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, LibcurlFeatures.current.preparesSessions ? 0 : 1) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
     }
 
@@ -124,7 +124,7 @@ extension EasyHandle {
         handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
         // Another TLS library than the OpenSSL at hand keeps libcurl's rules.
-        if let tls = transfer.wire.tls, LibcurlFeatures.current.lendsSessions {
+        if let tls = transfer.wire.tls, LibcurlFeatures.current.preparesSessions {
             // A proxy speaks HTTP/1.1.
             let offer =
                 peer == .proxy

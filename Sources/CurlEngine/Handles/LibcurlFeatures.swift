@@ -37,7 +37,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
         hasTLS = bits & (1 << 2) != 0
         unsafe tlsLibrary = info.ssl_version.map { unsafe String(cString: $0) }
         hasOpenSSL = ccurl_tls_has_openssl()
-        lendsSessions = ccurl_tls_can_take() && versionNumber != 0x080100
+        preparesSessions = ccurl_tls_can_take()
         unsafe certificateFile = info.cainfo.map { unsafe String(cString: $0) }
         unsafe certificateDirectory = info.capath.map { unsafe String(cString: $0) }
     }
@@ -57,9 +57,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// of other streams a body that was cut short could be reported as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
-    /// Whether the engine can take a TLS session over from libcurl: OpenSSL has the functions for that, and libcurl keeps no bytes of the
-    /// socket below TLS, as 8.1.0 does.
-    let lendsSessions: Bool
+    /// Whether libcurl's TLS sessions can be prepared for the engine's own calls: OpenSSL has the functions for that.
+    let preparesSessions: Bool
+    /// Whether the engine can take a TLS session over from libcurl: 8.1.0 keeps bytes of the socket below TLS.
+    var lendsSessions: Bool { preparesSessions && versionNumber != 0x080100 }
 
     /// Whether libcurl takes a socket that is connected as it is. 7.88 connects it again, which a Unix domain socket refuses.
     var takesConnectedSockets: Bool { isAtLeast(8, 0) }

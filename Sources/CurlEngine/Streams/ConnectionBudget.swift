@@ -165,7 +165,7 @@ package final class ConnectionBudget: Sendable {
                 makeReady(origin, &state)
                 return (.waiting, requestPlace(origin, for: gate, &state))
             }
-            let usesIdle = count(origin, gate, &state)
+            let usesIdle = count(origin, for: gate, in: &state)
             return (usesIdle ? .granted : takeIdle(origin, for: gate).map(Entry.afterClosing) ?? .granted, nil)
         }
         request?.send()
@@ -179,7 +179,7 @@ package final class ConnectionBudget: Sendable {
             guard state.inUse < total, origin.inUse < perOrigin,
                 origin.index(ofIdleBeyond: perOrigin - 1, besides: gate) == nil
             else { return false }
-            count(origin, gate, &state)
+            count(origin, for: gate, in: &state)
             return true
         }
     }
@@ -228,7 +228,7 @@ package final class ConnectionBudget: Sendable {
     func add(_ name: String, for gate: any ConnectionReceiver) -> Bool {
         state.withLock { state in
             let origin = state.origin(name)
-            count(origin, gate, &state)
+            count(origin, for: gate, in: &state)
             return state.inUse <= total && origin.inUse <= perOrigin
         }
     }
@@ -244,7 +244,7 @@ package final class ConnectionBudget: Sendable {
     func end(_ name: String, for gate: any ConnectionReceiver, idle: Int = 0) {
         let notices = state.withLock { state -> [Notice] in
             let origin = state.origin(name)
-            uncount(origin, gate, idle, &state)
+            uncount(origin, for: gate, idle: idle, in: &state)
             guard state.waitingCount > 0 else {
                 forgetIfUnused(origin, &state)
                 return []
@@ -264,7 +264,7 @@ package final class ConnectionBudget: Sendable {
 
     /// Counts a place of a gate. Returns whether the gate uses one of its idle connections for it.
     @discardableResult
-    private func count(_ origin: Origin, _ gate: any ConnectionReceiver, _ state: inout State) -> Bool {
+    private func count(_ origin: Origin, for gate: any ConnectionReceiver, in state: inout State) -> Bool {
         state.inUse += 1
         origin.inUse += 1
         state.lastTurn += 1
@@ -280,7 +280,7 @@ package final class ConnectionBudget: Sendable {
         return usesIdle
     }
 
-    private func uncount(_ origin: Origin, _ gate: any ConnectionReceiver, _ idle: Int, _ state: inout State) {
+    private func uncount(_ origin: Origin, for gate: any ConnectionReceiver, idle: Int, in state: inout State) {
         state.inUse -= 1
         origin.inUse -= 1
         guard origin.index(of: gate) != nil else { return }
@@ -317,7 +317,7 @@ package final class ConnectionBudget: Sendable {
             // Connections that existed already may have taken the origin's room.
             guard origin.inUse < perOrigin, let gate = origin.next() else { continue }
             state.waitingCount -= 1
-            let usesIdle = count(origin, gate, &state)
+            let usesIdle = count(origin, for: gate, in: &state)
             makeReady(origin, &state)
             let closing = usesIdle ? nil : takeIdle(origin, for: gate)
             return (origin, Notice(gate: gate, origin: origin.name, isGrant: true, closing: closing))

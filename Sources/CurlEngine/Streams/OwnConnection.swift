@@ -16,25 +16,6 @@ enum OwnConnection {
     case unavailable
 }
 
-extension StreamGate {
-    /// Returns whether a transfer is passed to libcurl for a connection of its own. Only a place that is free is taken: others might keep
-    /// their places for long.
-    func admitsToOwnConnection(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
-        guard transfer.place.ownConnection == .wanted else {
-            return transfer.place.ownConnection == .granted && transfer.place.use == .reserved
-        }
-        guard !hasExcess(origin), budget.beginAtOnce(origin.limitName, for: places(of: origin)) else {
-            transfer.place.ownConnection = .unavailable
-            return false
-        }
-        transfer.place.ownConnection = .granted
-        transfer.place.use = .reserved
-        origin.permits.reserved += 1
-        origin.pass(transfer)
-        return true
-    }
-}
-
 extension EasyHandle {
     /// Makes libcurl open a connection for the transfer if the transfer has a place for one of its own.
     func makeOwnConnection(for transfer: Transfer) {

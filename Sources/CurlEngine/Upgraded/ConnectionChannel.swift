@@ -37,6 +37,8 @@ struct ConnectionChannel {
         case 0: .ended
         case CCURL_TLS_WAIT: .mustWait
         case CCURL_TLS_MORE: .mustReceive
+        // TLS is asked again when more has come.
+        case CCURL_TLS_FULL: .mustWait
         // Only TLS tells the end of the bytes from a connection that somebody has cut.
         case CCURL_TLS_CUT_OFF, CCURL_TLS_FAILED: .failed(link.failure(name, code))
         default: .moved(result)

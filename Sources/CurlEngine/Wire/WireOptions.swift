@@ -8,7 +8,8 @@ extension TransferOptions {
         if switchesProtocols { return true }
         guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
         guard needsHandshake else { return true }
-        return configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2
+        return (configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2)
+            && (!isEncryptedOnTheWire || LibcurlFeatures.current.preparesSessions)
     }
 
     /// Whether HTTP/1.1 is spoken with the server. A libcurl that does not multiplex has one request on each HTTP/2 connection, which gains

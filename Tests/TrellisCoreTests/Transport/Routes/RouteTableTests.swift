@@ -132,12 +132,12 @@ struct RouteTableTests {
         let next = try prepared("192.0.2.2", of: "192.0.2.1", "192.0.2.2")
         let later = try prepared("192.0.2.3", of: "192.0.2.3", "192.0.2.4")
         let whole = try prepared(nil, of: "192.0.2.5")
-        #expect([next, later, whole].allSatisfy { $0.queue == first.queue })
+        #expect([next, later, whole].allSatisfy { $0.wire.queue == first.wire.queue })
         #expect(Set([first, next, later, whole].map { $0.wire.pool }).count == 4)
         let again = try prepared("192.0.2.1", of: "192.0.2.1", "192.0.2.2")
         #expect(again.wire.route === first.wire.route && again.wire.pool == first.wire.pool)
         // The engine is chosen before the addresses are known.
-        #expect(preparation.queue(of: Request("http://a.example/")) == first.queue)
+        #expect(preparation.queue(of: Request("http://a.example/")) == first.wire.queue)
     }
 
     /// A selection by another session is not used by a session whose rule needs none.
