@@ -226,8 +226,12 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Passes transfers to libcurl on the next flush.
     func enqueue(_ transfers: [Transfer]) { unsafe starting += transfers }
 
-    /// Starts a transfer again on the next flush, before the others.
-    func enqueueFirst(_ transfer: Transfer) { unsafe starting.insert(transfer, at: 0) }
+    /// Starts a transfer again on the next flush, before those that were started again less often.
+    func enqueueFirst(_ transfer: Transfer) {
+        let restarts = transfer.repetition.restarts
+        let place = unsafe starting.firstIndex { $0.repetition.restarts < restarts }
+        unsafe starting.insert(transfer, at: place ?? starting.endIndex)
+    }
 
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
