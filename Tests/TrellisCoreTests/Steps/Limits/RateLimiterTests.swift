@@ -1,5 +1,4 @@
 import CurlEngine
-import TestSupport
 import Testing
 import TrellisTesting
 
