@@ -135,13 +135,12 @@ struct CancellationSoakTests {
         }
     }
 
-    /// Blocks one engine after the other until it counts as stuck, while requests are in progress: every day the first one only, because
-    /// each takes a tenth of a second.
+    /// Blocks one engine after the other for a tenth of a second, while requests are in progress: every day the first one only.
     private static func blockEngines(of session: Session) async {
         for engine in session.engines.all.prefix(Scale.isFull || isAlone ? .max : 1) {
             let gate = DispatchSemaphore(value: 0)
             engine.executor.submit { gate.wait() }
-            while !engine.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
+            while engine.executor.meter.turnTime < .milliseconds(100), !Task.isCancelled { await Task.yield() }
             gate.signal()
         }
     }

@@ -100,8 +100,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
             unsafe spareStarting = batch
         }
         var mustLook = true
-        for (index, transfer) in batch[..<count].enumerated() where !transfer.isCancelled {
-            if index & 15 == 15 { executor.meter.turnContinues() }
+        for transfer in batch[..<count] where !transfer.isCancelled {
             if transfer.isOnWire {
                 wire.start(transfer)
                 continue

@@ -20,17 +20,14 @@ final class EnginePeer: Sendable {
 
     deinit { Self.all.withLock { $0[ObjectIdentifier(self)] = nil } }
 
-    /// Lets all other engines of the process close idle connections, and then calls `body`, once. Engines that are stuck are not asked, and
-    /// those that become stuck are waited for only for a moment.
+    /// Lets all other engines of the process close idle connections, and then calls `body`, once.
     static func giveUpIdleConnections(for executor: EngineExecutor, then body: @escaping @Sendable () -> Void) {
         // Released without the lock: the last reference removes itself from the list.
         let peers = all.withLock { $0.values.compactMap(\.peer) }.filter {
-            $0.executor !== executor && $0.executor.hasStarted && !$0.executor.isStuck
+            $0.executor !== executor && $0.executor.hasStarted && !$0.executor.isRefused
         }
         guard !peers.isEmpty else { return body() }
-        let delivery = LateDelivery(body)
-        delivery.waitBriefly(on: executor)
-        let rest = Countdown(peers.count) { delivery.deliver() }
+        let rest = Countdown(peers.count, body)
         for peer in peers {
             let other = peer.executor
             other.submit {

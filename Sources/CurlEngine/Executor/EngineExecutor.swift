@@ -100,8 +100,8 @@ import CCurl
     /// Whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
-    /// Whether the engine thread takes no work at present. The engine thread itself takes work, however long its turn lasts.
-    package var isStuck: Bool { meter.isStuck && !isCurrent }
+    /// Whether the system refuses the engine thread, so that no work runs at present.
+    package var isRefused: Bool { meter.isRefused }
 
     /// Returns whether the caller is on the engine thread. The runtime asks.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
@@ -247,7 +247,6 @@ import CCurl
         while position < batch.count {
             let work = batch[position]
             position += 1
-            if position & 63 == 0 { meter.turnContinues() }
             run(work)
         }
         guard position > 0 else { return }

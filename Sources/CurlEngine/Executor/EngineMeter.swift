@@ -7,6 +7,8 @@ package final class EngineMeter: Sendable {
     private let clock = Atomic<Int32>(0)
     /// The instant on the system's clock, in nanoseconds, at which the present turn of the loop has begun; zero while the thread sleeps.
     private let turnStart = Atomic<UInt64>(0)
+    /// Whether the system has refused the thread, which has not started since.
+    private let refused = Atomic(false)
     private let wakeUps = Atomic<Int>(0)
     private let wakeUpsByEngines = Atomic<Int>(0)
     /// The processor time of the thread in nanoseconds at the last sample.
@@ -18,8 +20,6 @@ package final class EngineMeter: Sendable {
 
     /// The time between two samples, in nanoseconds.
     private static let interval: UInt64 = 100_000_000
-    /// The length of a turn of the loop, in nanoseconds, beyond which an engine counts as stuck.
-    private static let limit: UInt64 = 100_000_000
 
     init(onSample: (@Sendable (Double) -> Void)?) { self.onSample = onSample }
 
@@ -38,14 +38,16 @@ package final class EngineMeter: Sendable {
         return .nanoseconds(Int64(clamping: max(time, sampledTime.load(ordering: .relaxed))))
     }
 
-    /// Whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call, or
-    /// whether the thread cannot start at present.
-    package var isStuck: Bool {
+    /// The time for which the present turn of the loop has lasted; zero while the thread sleeps.
+    package var turnTime: Duration {
         let start = turnStart.load(ordering: .relaxed)
-        guard start > 0 else { return false }
+        guard start > 0 else { return .zero }
         let now = MonotonicClock.now().nanoseconds
-        return now > start && now - start > Self.limit
+        return .nanoseconds(Int64(clamping: max(now, start) - start))
     }
+
+    /// Whether the system has refused the thread, which has not started since.
+    package var isRefused: Bool { refused.load(ordering: .relaxed) }
 
     /// Counts a wake-up by the calling thread.
     func countWakeUp() {
@@ -53,13 +55,14 @@ package final class EngineMeter: Sendable {
         if CallingThread.isEngine { wakeUpsByEngines.add(1, ordering: .relaxed) }
     }
 
-    /// Records that the system has refused the thread: the engine counts as stuck until the thread has started.
-    func threadIsRefused() { turnStart.store(1, ordering: .relaxed) }
+    /// Records that the system has refused the thread.
+    func threadIsRefused() { refused.store(true, ordering: .relaxed) }
 
     // MARK: Calls from the engine thread
 
     /// Records that the thread has started.
     func threadHasStarted() {
+        refused.store(false, ordering: .relaxed)
         clock.store(ccurl_thread_cpu_clock(), ordering: .relaxed)
         sampledTime.store(0, ordering: .relaxed)
         let now = MonotonicClock.now().nanoseconds
@@ -77,12 +80,6 @@ package final class EngineMeter: Sendable {
 
     /// Records that the thread is about to sleep.
     func willSleep() { turnStart.store(0, ordering: .relaxed) }
-
-    /// Records that a turn of the loop, which has run many calls, continues: a long queue does not make the engine stuck.
-    func turnContinues() {
-        guard turnStart.load(ordering: .relaxed) > 0 else { return }
-        turnStart.store(MonotonicClock.now().nanoseconds, ordering: .relaxed)
-    }
 
     /// Records that a turn of the loop begins.
     func turnBegins(at now: EngineInstant) {

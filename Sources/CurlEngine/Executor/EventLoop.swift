@@ -116,13 +116,7 @@ package final class EventLoop {
         }
         hasOneReadySocket = waited.count == 1
         defer { hasOneReadySocket = false }
-        var count = 0
-        for ready in waited {
-            engine?.socketIsReady(ready)
-            // A TLS handshake may take a millisecond.
-            count += 1
-            if count & 15 == 0 { meter.turnContinues() }
-        }
+        for ready in waited { engine?.socketIsReady(ready) }
         fireTimers()
         // Without transfers, no socket becomes ready for another delivery.
         runDeliveries(isQuiet: waited.isEmpty || engine?.hasTransfers == false)
@@ -160,10 +154,7 @@ package final class EventLoop {
         var batch = unsafe spareDeliveries
         unsafe spareDeliveries = []
         unsafe swap(&batch, &deliveries)
-        for (index, delivery) in batch.enumerated() {
-            if index & 63 == 63 { meter.turnContinues() }
-            delivery.deliver()
-        }
+        for delivery in batch { delivery.deliver() }
         batch.removeAll(keepingCapacity: batch.count <= Self.maximumSpareCapacity)
         unsafe spareDeliveries = batch
     }
@@ -209,10 +200,7 @@ package final class EventLoop {
     }
 
     private func fireTimers() {
-        var count = 0
         while let timer = unsafe timers.popDue(at: now) ?? systemTimers.popDue(at: systemNow) {
-            count += 1
-            if count & 63 == 0 { meter.turnContinues() }
             timer.target?.timerIsDue()
         }
     }

@@ -1,11 +1,5 @@
 /// The lookups of other engines for which transfers wait.
 extension LookupGate {
-    /// Adds a transfer whose name another engine looks up.
-    func follow(_ name: String, _ transfer: Transfer) {
-        lookups[name] = Lookup(isOfOther: true, waiting: [transfer])
-        followedCount += 1
-    }
-
     func lookupDidEnd(_ name: String, _ end: SharedLookups.End) {
         executor.submit { self.otherLookupDidEnd(name, end) }
     }
@@ -16,17 +10,10 @@ extension LookupGate {
         // The transfers may have left.
         guard let lookup = lookups[name], lookup.isOfOther else { return }
         lookups[name] = nil
-        followedCount -= 1
         let waiting = lookup.waiting.filter { $0.lookup == .waiting }
         for transfer in waiting { transfer.lookup = .none }
         guard let engine = waiting.first?.engine else { return }
         guard case .failed(let failure) = end else { return engine.enqueue(waiting) }
         for transfer in waiting { engine.fail(transfer, failure) }
-    }
-
-    /// Ends the waits for lookups of engines that are stuck.
-    func leaveStuckEngines() {
-        let names = lookups.filter { $0.value.isOfOther }.map { $0.key }
-        for name in limit.shared.namesWithoutLeader(among: names) { otherLookupDidEnd(name, .unknown) }
     }
 }

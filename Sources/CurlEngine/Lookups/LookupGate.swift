@@ -7,7 +7,7 @@
 ///
 /// The engines of a session share libcurl's cache (``SharedLookups``). While another engine looks up the name, transfers wait for that
 /// lookup, share its failure, or enter the gate again. A route with its own addresses uses the cache of its engine alone.
-final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @unchecked Sendable {
+final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
     /// The progress of a transfer's lookup.
@@ -51,8 +51,6 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     /// The lookups that run across calls into libcurl, that wait for a turn, or that other engines make.
     var lookups: [String: Lookup] = [:]
-    /// The number of names in `lookups` that other engines look up.
-    var followedCount = 0
     /// The names that wait for a turn, in the order of their arrival; some may have left.
     private var line = FIFO<String>()
     /// The number of names in `lookups` that wait for a turn.
@@ -61,8 +59,6 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     private var requestedTurns = 0
     /// The number of turns that were granted and not used yet.
     private var grantedTurns = 0
-    /// The timer of the next look at the other engines; `nil` if neither a turn nor a lookup of theirs is awaited.
-    private var timer: EngineTimer?
     /// The leaders that connect to an address of one kind while libcurl looks up the other kind.
     private var connecting: [Transfer] = []
     /// The name of the last transfer that needed one, and the instant up to which its lookup counts.
@@ -117,7 +113,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
             return mayPass
         }
         // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
-        limit.beginAnyway(self)
+        limit.beginAnyway()
         transfer.lookup = .leading
         return true
     }
@@ -137,8 +133,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
             return true
         case .follows:
             transfer.lookup = .waiting
-            follow(name, transfer)
-            setTimer()
+            lookups[name] = Lookup(isOfOther: true, waiting: [transfer])
             return false
         }
         // A turn may have been requested for a name that has left since.
@@ -149,7 +144,6 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
                 return true
             }
             requestedTurns += 1
-            setTimer()
         }
         transfer.lookup = .waiting
         lookups[name] = Lookup(waiting: [transfer])
@@ -181,34 +175,12 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     // MARK: Turns
 
-    /// The time between two looks at the other engines, while a turn or a lookup of theirs is awaited.
-    private static let interval = Duration.milliseconds(100)
-
-    private func setTimer() {
-        guard timer == nil else { return }
-        let timer = EngineTimer(self)
-        self.timer = timer
-        let loop = executor.engineLoop
-        loop.set(timer, onSystemAt: loop.systemNow.advanced(by: Self.interval))
-    }
-
-    /// Looks whether an engine has become stuck, whose lookups then no longer count and are not waited for.
-    func timerIsDue() {
-        timer = nil
-        guard requestedTurns > 0 || followedCount > 0 else { return }
-        if requestedTurns > 0 { limit.reexamine() }
-        if followedCount > 0 { leaveStuckEngines() }
-        setTimer()
-    }
-
-    var isStuck: Bool { executor.isStuck }
-
     func grantTurn() { executor.submit { self.turnWasGranted() } }
 
     private func turnWasGranted() {
         requestedTurns -= 1
         // Without a name that waits, another engine gets the turn.
-        if grantedTurns < lineCount { grantedTurns += 1 } else { limit.end(self) }
+        if grantedTurns < lineCount { grantedTurns += 1 } else { limit.end() }
     }
 
     /// Returns the transfers whose turn has come, as leaders.
@@ -216,7 +188,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         var leaders: [Transfer] = []
         while grantedTurns > 0 {
             grantedTurns -= 1
-            if let leader = nextLeader() { leaders.append(leader) } else { limit.end(self) }
+            if let leader = nextLeader() { leaders.append(leader) } else { limit.end() }
         }
         return leaders
     }
@@ -260,13 +232,13 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         // Newer versions of libcurl look up names on few threads.
         guard leader.isOnWire || !LibcurlFeatures.current.connectsDuringLookup, let name = name(leader),
             let lookup = lookups[name], lookup.leader === leader, !lookup.isAbandoned, lookup.waitingCount == 0,
-            limit.abandon(self)
+            limit.abandon()
         else { return }
         lookups[name]?.isAbandoned = true
     }
 
     private func endTurn(_ lookup: Lookup?, of leader: Transfer) {
-        if let lookup, lookup.leader === leader, lookup.isAbandoned { limit.endAbandoned() } else { limit.end(self) }
+        if let lookup, lookup.leader === leader, lookup.isAbandoned { limit.endAbandoned() } else { limit.end() }
     }
 
     /// Records that a leader needs no lookup any more: libcurl has the addresses, or uses an idle connection, or the transfer has ended.
@@ -324,7 +296,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         if let leader = lookups[name]?.leader, leader.isCancelled { abandon(leader) }
         guard let lookup = lookups[name], lookup.leader == nil, lookup.waitingCount == 0 else { return }
         lookups[name] = nil
-        guard !lookup.isOfOther else { return followedCount -= 1 }
+        guard !lookup.isOfOther else { return }
         limit.shared.end(name, for: self, .unknown)
         lineCount -= 1
         if line.count > 2 * lineCount + 64 {
@@ -337,7 +309,6 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     /// Ends all lookups because libcurl ends. Returns the transfers that waited.
     func close() -> [Transfer] {
-        timer = nil
         var waiting: [Transfer] = []
         for (name, lookup) in lookups {
             waiting += lookup.waiting.filter { $0.lookup == .waiting }
@@ -348,11 +319,10 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
             endTurn(lookup, of: leader)
         }
         for transfer in waiting { transfer.lookup = .none }
-        for _ in 0..<grantedTurns { limit.end(self) }
+        for _ in 0..<grantedTurns { limit.end() }
         grantedTurns = 0
         connecting = []
         lookups = [:]
-        followedCount = 0
         line = FIFO()
         lineCount = 0
         // The next cache of the engine is empty.

@@ -4,8 +4,7 @@ import CCurl
 /// the names that are being looked up.
 ///
 /// One gate at a time leads the lookup of a name: it claims the name, and ends its claim when the lookup has ended. Until then, the gates
-/// of other engines that claim the name follow it, and are notified of the end. A gate whose engine is stuck leads no longer: the next gate
-/// that claims the name does.
+/// of other engines that claim the name follow it, and are notified of the end.
 final class SharedLookups: Sendable {
     /// The result of a claim.
     enum Claim {
@@ -131,7 +130,7 @@ final class SharedLookups: Sendable {
     func claim(_ name: String, for gate: any LookupFollower, age: Duration, now: EngineInstant) -> Claim {
         state.withLock { state -> Claim in
             if let instant = state.known[name], now < instant.advanced(by: age) { return .known(instant) }
-            guard let flight = state.flights[name], flight.leader !== gate, !flight.leader.isStuck else {
+            guard let flight = state.flights[name], flight.leader !== gate else {
                 let followers = state.flights[name]?.followers.filter { $0 !== gate } ?? []
                 state.flights[name] = Flight(leader: gate, followers: followers)
                 return .leads
@@ -141,7 +140,7 @@ final class SharedLookups: Sendable {
         }
     }
 
-    /// Ends the claim of a gate, and notifies the gates that follow it. Does nothing if the gate does not lead any more.
+    /// Ends the claim of a gate, and notifies the gates that follow it. Does nothing if the gate does not lead.
     func end(_ name: String, for gate: any LookupFollower, _ end: End) {
         let followers = state.withLock { state -> [any LookupFollower] in
             guard let flight = state.flights[name], flight.leader === gate else { return [] }
@@ -150,19 +149,12 @@ final class SharedLookups: Sendable {
         }
         for follower in followers { follower.lookupDidEnd(name, end) }
     }
-
-    /// Returns the names whose lookups no running engine leads.
-    func namesWithoutLeader(among names: [String]) -> [String] {
-        state.withLock { state in names.filter { state.flights[$0]?.leader.isStuck ?? true } }
-    }
 }
 
 /// A gate that waits for a lookup of another engine.
 protocol LookupFollower: AnyObject, Sendable {
     /// Notifies the gate of the end of a lookup that it has followed. Called from any thread.
     func lookupDidEnd(_ name: String, _ end: SharedLookups.End)
-    /// Whether the gate cannot end a lookup at present, because its engine is stuck.
-    var isStuck: Bool { get }
 }
 
 /// The share handles of the transfers of one engine.

@@ -11,13 +11,7 @@ final class AddressPlaces: ConnectionReceiver {
         self.gate = gate
     }
 
-    var isStuck: Bool { gate.isStuck }
-
     func grantConnection(to origin: String) { gate.grantConnection(to: origin, in: pool, for: self) }
-
-    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
-        gate.grantConnection(to: origin, for: self, afterClosingBy: holder)
-    }
 
     func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void) {
         gate.closeIdleConnection(to: pool, then: body)

@@ -6,7 +6,7 @@
 /// then it is closed in exchange.
 ///
 /// Connections under constant load would never become unused. For each engine that waits without a place for its origin, or with at least
-/// two places fewer, the bound requests one from the engine and origin with the most. A stuck engine returns none and is not asked.
+/// two places fewer, the bound requests one from the engine and origin with the most.
 package final class ConnectionBudget: Sendable {
     /// The maximum number of connections to one origin that are in use.
     package let perOrigin: Int
@@ -53,16 +53,14 @@ package final class ConnectionBudget: Sendable {
 
         init(_ name: String) { self.name = name }
 
-        /// The number of places that were requested from the holders for others. Those of engines that are stuck do not count, because
-        /// these engines return none at present.
-        var owed: Int { holders.reduce(0) { $0 + ($1.owed > 0 && !$1.gate.isStuck ? $1.owed : 0) } }
+        /// The number of places that were requested from the holders for others.
+        var owed: Int { holders.reduce(0) { $0 + $1.owed } }
 
         /// Returns the index of a holder with an idle connection, other than a gate, if the connections in use and those idle ones exceed
         /// a limit; `nil` otherwise.
         func index(ofIdleBeyond limit: Int, besides gate: any ConnectionReceiver) -> Int? {
             guard holders.reduce(inUse, { $0 + ($1.gate === gate ? 0 : $1.kept) }) > limit else { return nil }
-            let others = holders.indices.filter { holders[$0].kept > 0 && holders[$0].gate !== gate }
-            return others.first { !holders[$0].gate.isStuck } ?? others.first
+            return holders.firstIndex { $0.kept > 0 && $0.gate !== gate }
         }
 
         /// Returns whether a gate must close an idle connection, because all connections exceed a limit and some in use are of other gates.
@@ -80,15 +78,6 @@ package final class ConnectionBudget: Sendable {
             change(&holders[index])
             let holder = holders[index]
             if holder.count == 0, holder.idle == 0, holder.closing == 0 { holders.remove(at: index) }
-        }
-
-        /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck waits behind the others.
-        func next() -> (any ConnectionReceiver)? {
-            for _ in 1..<max(line.count, 1) {
-                guard let gate = line.peek, gate.isStuck else { break }
-                if let gate = line.popFirst() { line.append(gate) }
-            }
-            return line.popFirst()
         }
     }
 
@@ -109,11 +98,6 @@ package final class ConnectionBudget: Sendable {
             let origin = Origin(name)
             origins[name] = origin
             return origin
-        }
-
-        /// Returns whether fewer places than a number were requested from engines that are not stuck.
-        func isOwedFewer(than count: Int) -> Bool {
-            owed < count || owed > 0 && origins.values.reduce(0) { $0 + $1.owed } < count
         }
     }
 
@@ -182,16 +166,6 @@ package final class ConnectionBudget: Sendable {
             count(origin, for: gate, in: &state)
             return true
         }
-    }
-
-    /// Requests the place for which a gate waits from another engine, if the engine that should return it has become stuck. Gates that wait
-    /// call this from time to time.
-    func reexamine(_ name: String, for gate: any ConnectionReceiver) {
-        let request = state.withLock { state -> Notice? in
-            guard let origin = state.origins[name], origin.line.contains(where: { $0 === gate }) else { return nil }
-            return requestPlace(origin, for: gate, &state)
-        }
-        request?.send()
     }
 
     /// Sets the number of a gate's idle connections to an origin. The gate closes one of them if there are more connections than the limit:
@@ -315,7 +289,7 @@ package final class ConnectionBudget: Sendable {
         while state.inUse < total, let origin = state.ready.popFirst() {
             origin.isReady = false
             // Connections that existed already may have taken the origin's room.
-            guard origin.inUse < perOrigin, let gate = origin.next() else { continue }
+            guard origin.inUse < perOrigin, let gate = origin.line.popFirst() else { continue }
             state.waitingCount -= 1
             let usesIdle = count(origin, for: gate, in: &state)
             makeReady(origin, &state)
@@ -331,7 +305,7 @@ package final class ConnectionBudget: Sendable {
     /// there is no request.
     private func requestPlace(_ origin: Origin, for gate: any ConnectionReceiver, _ state: inout State) -> Notice? {
         let isOriginFull = origin.inUse >= perOrigin
-        guard isOriginFull ? origin.owed < origin.line.count : state.isOwedFewer(than: state.ready.count) else {
+        guard isOriginFull ? origin.owed < origin.line.count : state.owed < state.ready.count else {
             return nil
         }
         let own = origin.index(of: gate).map { origin.holders[$0].count } ?? 0
@@ -341,7 +315,7 @@ package final class ConnectionBudget: Sendable {
             for (index, holder) in origin.holders.enumerated() where holder.count - holder.owed >= needed {
                 let count = holder.count - holder.owed
                 let isBest = best.map { count > $0.count || count == $0.count && holder.turn < $0.turn } ?? true
-                guard isBest, !holder.gate.isStuck else { continue }
+                guard isBest else { continue }
                 best = (origin, index, count, holder.turn)
             }
         }

@@ -2,13 +2,15 @@
 protocol ConnectionReceiver: AnyObject, Sendable {
     /// Notifies the gate that it has a place for a connection, which must be ended. Called from any thread.
     func grantConnection(to origin: String)
-    /// Notifies the gate that it has a place for a connection, which must be ended, as soon as a holder has closed an idle connection.
-    /// Called from any thread.
-    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver)
     /// Closes an idle connection to an origin, if there is one, and then calls `body`. Called from any thread.
     func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void)
     /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
     func requestConnections(of origin: String)
-    /// Whether the gate cannot use a place at present, because its engine is stuck.
-    var isStuck: Bool { get }
+}
+
+extension ConnectionReceiver {
+    /// Notifies the gate that it has a place as soon as a holder has closed an idle connection.
+    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
+        holder.closeIdleConnection(to: origin) { self.grantConnection(to: origin) }
+    }
 }

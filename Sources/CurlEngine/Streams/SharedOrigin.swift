@@ -52,8 +52,6 @@ final class SharedOrigin {
     var precedingCount = 0
     /// The time for which streams are withheld, with its end and the end of the pause after it.
     private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
-    /// Whether the origin gets further places only from other engines or origins.
-    var needsPlace: Bool { permits.awaitsPlace || permits.excess > 0 }
     /// The last instant at which transfers have waited because of a limit; `nil` if none has.
     var limitEnd: EngineInstant?
     /// Whether the last connection could not be made.

@@ -1,7 +1,5 @@
 /// The places for connections that the ``ConnectionBudget`` grants to the gate, and requests back from it.
 extension StreamGate {
-    var isStuck: Bool { executor.isStuck }
-
     /// Returns the receiver of the places of an origin.
     func places(of origin: SharedOrigin) -> any ConnectionReceiver {
         guard let places = origin.places else { return self }
@@ -83,19 +81,6 @@ extension StreamGate {
             executor.engineLoop.closeIdleConnections(to: origin)
             body()
         }
-    }
-
-    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
-        grantConnection(to: origin, for: self, afterClosingBy: holder)
-    }
-
-    /// Gives a receiver of the gate a place for a connection as soon as a holder has closed an idle one.
-    func grantConnection(
-        to origin: String, for receiver: any ConnectionReceiver, afterClosingBy holder: any ConnectionReceiver
-    ) {
-        let delivery = LateDelivery { receiver.grantConnection(to: origin) }
-        holder.closeIdleConnection(to: origin) { delivery.deliver() }
-        if holder.isStuck { delivery.deliver() } else { delivery.waitBriefly(on: executor) }
     }
 }
 

@@ -30,8 +30,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     /// The time between two transfers that may exceed a limit that was learned.
     private static let probeInterval: Duration = .seconds(1)
-    /// The time between two looks at the other engines, while a place for a connection is awaited.
-    private static let placeInterval: Duration = .milliseconds(100)
+    /// The time between two looks at the bound on connections while it is exceeded: other engines may return places.
+    private static let excessInterval: Duration = .milliseconds(100)
 
     let executor: EngineExecutor
     let budget: ConnectionBudget
@@ -226,11 +226,11 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     private func setTimer(for origin: SharedOrigin) {
         guard origin.waitingCount > 0,
-            origin.limit < SharedOrigin.assumedLimit || origin.permits.owed > 0 || origin.needsPlace
+            origin.limit < SharedOrigin.assumedLimit || origin.permits.owed > 0 || origin.permits.excess > 0
         else { return }
         let now = executor.engineLoop.systemNow
         let isSettling = origin.isSettling(now)
-        let interval = origin.needsPlace ? Self.placeInterval : Self.probeInterval
+        let interval = origin.permits.excess > 0 ? Self.excessInterval : Self.probeInterval
         let deadline = now.advanced(by: isSettling ? SharedOrigin.settlingTime : interval)
         if let timer, timer.deadline.map({ $0 <= deadline }) ?? false { return }
         let timer = timer ?? EngineTimer(self)
@@ -238,14 +238,10 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         executor.engineLoop.set(timer, onSystemAt: deadline)
     }
 
-    /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised, and looks whether an engine has
-    /// become stuck that should return a place.
+    /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised.
     func timerIsDue() {
         timer = nil
-        for origin in origins.values where origin.waitingCount > 0 {
-            if origin.permits.awaitsPlace { budget.reexamine(origin.limitName, for: places(of: origin)) }
-            release(origin)
-        }
+        for origin in origins.values where origin.waitingCount > 0 { release(origin) }
     }
 
     // MARK: In libcurl

@@ -178,8 +178,8 @@ public final class Session: Sendable {
 /// What a session knows about its requests and its engines.
 extension Session {
     /// The requests of the session that have not ended, in the order of their creation. The list includes requests that wait for a
-    /// connection, a limit or a step, but not handles that were not started. No engine is asked, so that an engine that is stuck does not
-    /// delay the list.
+    /// connection, a limit or a step, but not handles that were not started. No engine is asked, so that one that is late does not delay
+    /// the list.
     public var liveRequests: [LiveRequest] {
         get async { live.values.sorted { $0.callID < $1.callID } }
     }
@@ -201,11 +201,11 @@ extension Session {
     /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
     ///
     /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``. No request that waits for a connection is
-    /// sent any more. Returns when the requests have ended, however many there are. An engine is an exception if its thread is blocked for
-    /// more than 100 ms, for example by a task on ``executor`` that waits: its requests end when the thread is free again.
+    /// sent any more. Returns when the requests have ended, however many there are. A task that blocks an engine's thread delays that
+    /// until it returns.
     public func cancelAllRequests() async { await engines.cancelAll(TrellisError(.cancelled(.explicitly))) }
 
-    /// The state of the session. No engine is asked, so that an engine that is stuck delays nothing. Counting the requests of a session
+    /// The state of the session. No engine is asked, so that one that is late delays nothing. Counting the requests of a session
     /// that drains takes a time in proportion to their number.
     public var health: SessionHealth {
         guard life.isShutDown else { return .running }

@@ -140,8 +140,17 @@ actor SessionActor: EngineActor {
         }
         resumeIfEmpty()
         // The results of the exchanges are delivered first.
-        executor.engineLoop.deliverSoon(LateDelivery(body))
+        executor.engineLoop.deliverSoon(CancellationEnd(body))
     }
+}
+
+/// The end of a cancellation of everything.
+private final class CancellationEnd: DeferredDelivery {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func deliver() { body() }
 }
 
 /// Exchanges call the registry on the engine thread, on which the actor lives too.

@@ -1,9 +1,10 @@
 import Dispatch
+import TestSupport
 import Testing
 
 @testable import CurlEngine
 
-/// Engines ask each other for idle connections, and none waits for another one that does not reply.
+/// Engines ask each other for idle connections, and wait for the replies of those that have a thread.
 @Suite(.timeLimit(.minutes(3)))
 struct EnginePeerTests {
     /// Creates an executor whose thread runs, and its entry among all engines.
@@ -19,19 +20,32 @@ struct EnginePeerTests {
         }
     }
 
-    /// The other engine is blocked, and does not count as stuck yet.
-    @Test func anEngineThatBecomesStuckIsWaitedForOnlyForAMoment() async {
+    @Test func anEngineThatIsLateIsWaitedFor() async {
         let (own, other) = (await Self.engine(), await Self.engine())
         let mayRun = DispatchSemaphore(value: 0), hasRun = Locked(false)
         other.0.submit {
-            // A test that fails ends too.
-            _ = mayRun.wait(timeout: .now() + 10)
+            mayRun.waitForTest()
             hasRun.withLock { $0 = true }
         }
-        await Self.askOthers(for: own.0)
-        #expect(!hasRun.withLock { $0 })
-        mayRun.signal()
+        let hadRun = await withContinuation { continuation in
+            EnginePeer.giveUpIdleConnections(for: own.0) { continuation.resume(returning: hasRun.withLock { $0 }) }
+            mayRun.signal()
+        }
+        #expect(hadRun)
         for (executor, _) in [own, other] { await executor.shutDown() }
+    }
+
+    @Test func anEngineWithoutAThreadIsNotAsked() async {
+        let own = await Self.engine(), isRefused = Locked(true)
+        let executor = EngineExecutor(clock: MonotonicClock.system) { executor, body in
+            isRefused.withLock { $0 } ? 11 : EngineThread.start(for: executor, body)
+        }
+        let peer = EnginePeer(executor)
+        executor.submit {}
+        await Self.askOthers(for: own.0)
+        isRefused.withLock { $0 = false }
+        for executor in [own.0, executor] { await executor.shutDown() }
+        withExtendedLifetime(peer) {}
     }
 
     @Test func anEngineThatHasEndedReplies() async {
@@ -40,13 +54,5 @@ struct EnginePeerTests {
         await Self.askOthers(for: own.0)
         await own.0.shutDown()
         withExtendedLifetime(other) {}
-    }
-
-    @Test func aDeliveryIsMadeOnce() async {
-        let count = Locked(0)
-        let delivery = LateDelivery { count.withLock { $0 += 1 } }
-        delivery.deliver()
-        delivery.timerIsDue()
-        #expect(count.withLock { $0 } == 1)
     }
 }

@@ -1,3 +1,5 @@
+import Dispatch
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -235,20 +237,31 @@ struct EngineExecutorTests {
     /// The system refuses threads while a process or container has as many as it may have.
     @Test func aThreadThatTheSystemRefusesIsStartedLater() async {
         let refusals = Locked(0)
-        let wasStuck = Locked<[Bool]>([])
+        let wasRefused = Locked<[Bool]>([])
         let engine = EngineExecutor(clock: MonotonicClock.system) { executor, body in
             let isRefused = refusals.withLock { count in
                 count += 1
                 return count <= 2
             }
-            wasStuck.withLock { $0.append(executor.meter.isStuck) }
+            wasRefused.withLock { $0.append(executor.isRefused) }
             return isRefused ? 11 : EngineThread.start(for: executor, body)
         }
         await Self.passThrough(engine)
         #expect(refusals.withLock { $0 } == 3)
         // Requests avoid the engine until its thread has started.
-        #expect(wasStuck.withLock { $0 } == [false, true, true])
-        #expect(!engine.meter.isStuck)
+        #expect(wasRefused.withLock { $0 } == [false, true, true])
+        #expect(!engine.isRefused)
         await engine.shutDown()
+    }
+
+    @Test func aTurnLastsUntilTheThreadSleeps() async {
+        let engine = EngineExecutor()
+        let mayEnd = DispatchSemaphore(value: 0)
+        engine.submit { mayEnd.waitForTest() }
+        while engine.meter.turnTime < .milliseconds(1), !Task.isCancelled { await Task.yield() }
+        mayEnd.signal()
+        while engine.meter.turnTime > .zero, !Task.isCancelled { await Task.yield() }
+        await engine.shutDown()
+        #expect(engine.meter.turnTime == .zero)
     }
 }

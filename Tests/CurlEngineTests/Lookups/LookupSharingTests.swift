@@ -1,4 +1,3 @@
-import Dispatch
 import Testing
 import TrellisTesting
 
@@ -92,27 +91,6 @@ struct LookupSharingTests {
             world.names.release()
             let text = await end
             expectInProcess(text == "hello", text)
-            await world.untilNoneRuns()
-            await world.finish()
-        }
-    }
-
-    @Test func aTransferDoesNotWaitForTheLookupOfAnEngineThatIsStuck() async {
-        await #expect(processExitsWith: .success) {
-            let world = try await LookupWorld(engines: 2)
-            let (options, mayRun) = (try world.get("h"), DispatchSemaphore(value: 0))
-            async let stuck = world.runs[0].perform(options).text
-            await world.names.untilAsked(1)
-            async let end = world.runs[1].perform(options).text
-            await world.untilWaiting(1)
-            world.runs[0].executor.submit { mayRun.wait() }
-            await world.names.untilAsked(2)
-            world.names.release()
-            let text = await end
-            expectInProcess(text == "hello", text)
-            mayRun.signal()
-            let late = await stuck
-            expectInProcess(late == "hello", late)
             await world.untilNoneRuns()
             await world.finish()
         }

@@ -10,9 +10,6 @@ import Testing
         let requested = Locked(0)
         func requestConnections(of origin: String) { requested.withLock { $0 += 1 } }
         func grantConnection(to origin: String) { granted.withLock { $0.append(origin) } }
-        func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
-            holder.closeIdleConnection(to: origin) { self.grantConnection(to: origin) }
-        }
         let closed = Locked(0)
         /// The closures for the ends of closings, if connections are not closed at once.
         let closings = Locked<[@Sendable () -> Void]?>(nil)
@@ -25,8 +22,6 @@ import Testing
             if !isLate { body() }
         }
         var origins: [String] { granted.withLock { $0 } }
-        let stuck = Locked(false)
-        var isStuck: Bool { stuck.withLock { $0 } }
     }
 
     private let first = Receiver()
@@ -60,19 +55,6 @@ import Testing
         for _ in 1...2 { budget.end("a", for: first) }
         // The gate does not wait for the place that it did not get.
         #expect(first.origins.isEmpty && budget.inUseCount("a") == 0)
-    }
-
-    @Test func aGateWhoseEngineIsStuckIsPassedOver() {
-        let budget = ConnectionBudget(perOrigin: 1)
-        #expect(budget.grants("a", for: first))
-        #expect(!budget.grants("a", for: second))
-        #expect(!budget.grants("a", for: third))
-        second.stuck.withLock { $0 = true }
-        budget.end("a", for: first)
-        #expect(third.origins == ["a"])
-        // No other gate waits.
-        budget.end("a", for: third)
-        #expect(second.origins == ["a"])
     }
 
     @Test func aFreePlaceBelongsToTheFirstInLine() {
@@ -162,26 +144,6 @@ import Testing
         budget.end("a", for: second)
         #expect(third.origins == ["a"] && budget.owedCount("a", by: first) == 0)
         #expect(first.requested.withLock { $0 } == 2)
-    }
-
-    @Test func noPlaceIsRequestedFromAnEngineThatIsStuck() {
-        let budget = ConnectionBudget(perOrigin: 4)
-        for gate in [first, first, second, second] { #expect(budget.grants("a", for: gate)) }
-        first.stuck.withLock { $0 = true }
-        #expect(!budget.grants("a", for: third))
-        #expect(budget.owedCount("a", by: first) == 0 && budget.owedCount("a", by: second) == 1)
-    }
-
-    @Test func aPlaceIsRequestedFromAnotherEngineIfTheFirstOneBecomesStuck() {
-        let budget = ConnectionBudget(perOrigin: 8, total: 5)
-        for gate in [first, first, first, second, second] { #expect(budget.grants("a", for: gate)) }
-        #expect(!budget.grants("b", for: third))
-        #expect(budget.owedCount("a", by: first) == 1)
-        first.stuck.withLock { $0 = true }
-        for _ in 0..<2 { budget.reexamine("b", for: third) }
-        #expect(budget.owedCount("a", by: second) == 1)
-        budget.end("a", for: second)
-        #expect(third.origins == ["b"])
     }
 
     // MARK: Idle connections

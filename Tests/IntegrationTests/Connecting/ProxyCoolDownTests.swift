@@ -44,7 +44,7 @@ struct ProxyCoolDownTests {
         let request = Request("https://127.0.0.1:\(silent.port)/", method: .post)
         let hasty = request.withTimeouts(Timeouts(total: .seconds(5)))
         async let failure = expectFailure([.totalTimeout]) { try await session.data(hasty) }
-        // Before, libcurl reads the system's authorities, which may take so long that the engine counts as stuck.
+        // Before, libcurl reads the system's authorities.
         try await hello.opened()
         await session.settle()
         clock.move(by: .seconds(5))

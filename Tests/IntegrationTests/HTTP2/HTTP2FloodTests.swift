@@ -33,7 +33,7 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Before libcurl 8.1, an engine is stuck during the flood: the other requests avoid it.
+    /// Before libcurl 8.1, the other requests wait until the flood is over if they are on the same engine.
     @Test(arguments: Scale.isFull ? [EngineCount.automatic, .fixed(2)] : [.fixed(2)])
     func floodInsteadOfAHeadEndsItsRequestAndNoOther(_ engines: EngineCount) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls, engines: engines, clock: clock)

@@ -42,7 +42,8 @@ final class ConnectionAdmission: Sendable {
         var engines: [ExchangeEngine] = []
         /// The origins whose connections are kept open.
         var watches: [String: Watch] = [:]
-        var condition = Scheduler.Condition(isStuck: { _ in false }, isBusy: { _ in false })
+        /// Returns whether the thread of an engine is busy most of its time.
+        var isBusy: (Int) -> Bool = { _ in false }
         /// When origins no longer leave idle connections to others; `nil` if none does so.
         private var holdEnd: EngineInstant?
         /// The interval of the holds' ends. An exchange waits for one to two intervals at most.
@@ -87,8 +88,7 @@ final class ConnectionAdmission: Sendable {
         mutating func add(_ engine: ExchangeEngine) -> ExchangeEngine? {
             engines.append(engine)
             let engines = engines
-            condition = Scheduler.Condition(
-                isStuck: { engines[$0].executor.isStuck }, isBusy: { engines[$0].isBusy })
+            isBusy = { engines[$0].isBusy }
             return scheduler.addEngine { $0.exchange.engine.index } ? engines.first : nil
         }
     }
@@ -142,7 +142,7 @@ final class ConnectionAdmission: Sendable {
     ///   - preferred: The engine that the task of the request prefers, if any.
     func engine(for origin: String?, preferred: Int? = nil) -> ExchangeEngine {
         state.withLock { state in
-            state.engines[state.scheduler.engine(for: origin, preferred: preferred, state.condition)]
+            state.engines[state.scheduler.engine(for: origin, preferred: preferred, isBusy: state.isBusy)]
         }
     }
 
@@ -232,10 +232,8 @@ final class ConnectionAdmission: Sendable {
     private static func deliver(
         to exchange: ExchangeActor, isProbing: Bool, after closing: Scheduler.Closing, in state: Locked<State>
     ) {
-        let delivery = LateDelivery { exchange.submit { $0.didGetSlot(isProbing: isProbing) } }
         let engine = state.withLock { $0.engines[closing.engine] }
-        engine.closeIdleConnections(to: closing.origin) { delivery.deliver() }
-        delivery.waitBriefly(on: exchange.executor)
+        engine.closeIdleConnections(to: closing.origin) { exchange.submit { $0.didGetSlot(isProbing: isProbing) } }
     }
 
     /// Returns the reason why an exchange waits, for errors.

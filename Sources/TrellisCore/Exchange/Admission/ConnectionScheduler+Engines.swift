@@ -28,15 +28,6 @@ extension ConnectionScheduler {
         func load(since release: UInt64) -> Int { requests + expected(since: release) }
     }
 
-    /// The thread of an engine, as far as the choice of an engine depends on it.
-    struct Condition {
-        /// Returns whether an engine takes no work at present.
-        let isStuck: (Int) -> Bool
-        /// Returns whether the thread of an engine is busy most of its time. A few large responses can occupy a thread that would serve
-        /// thousands of small ones, and so the numbers of requests alone do not show the work.
-        let isBusy: (Int) -> Bool
-    }
-
     /// The engines on which requests to an origin may begin, from the engine of its first request.
     private struct Candidates {
         let home: Int
@@ -73,17 +64,17 @@ extension ConnectionScheduler {
     /// - Parameters:
     ///   - origin: The origin; `nil` if it is not known yet.
     ///   - preferred: The engine that the task of the request prefers, if any.
-    mutating func engine(for origin: String?, preferred: Int? = nil, _ condition: Condition) -> Int {
+    ///   - isBusy: Returns whether the thread of an engine is busy most of its time. A few large responses can occupy a thread that would
+    ///     serve thousands of small ones, and so the numbers of requests alone do not show the work.
+    mutating func engine(for origin: String?, preferred: Int? = nil, isBusy: (Int) -> Bool) -> Int {
         guard let origin, let index = indices[origin], !origins[index].isUnused else {
-            return engine(ofUnused: origin, preferred: preferred, condition)
+            return engine(ofUnused: origin, preferred: preferred, isBusy)
         }
         let home = origins[index].home
         if let preferred, mayUse(preferred, home: home) { return preferred }
-        guard !origins[index].mayBeMultiplexed else {
-            return condition.isStuck(home) ? lighter(than: home, among: active, condition) : home
-        }
+        guard !origins[index].mayBeMultiplexed else { return home }
         if home >= activeCount { origins[index].home = home % activeCount }
-        let engine = engine(ofExclusive: index, condition)
+        let engine = engine(ofExclusive: index, isBusy)
         engines[engine].expect(since: releaseCount)
         return engine
     }
@@ -93,14 +84,12 @@ extension ConnectionScheduler {
         (engine - home + engines.count) % engines.count < enginesPerOrigin
     }
 
-    private mutating func engine(ofUnused origin: String?, preferred: Int?, _ condition: Condition) -> Int {
-        if let origin, let last = lastBegun, last.origin == origin, last.engine < activeCount || preferred != nil,
-            !condition.isStuck(last.engine)
-        {
+    private mutating func engine(ofUnused origin: String?, preferred: Int?, _ isBusy: (Int) -> Bool) -> Int {
+        if let origin, let last = lastBegun, last.origin == origin, last.engine < activeCount || preferred != nil {
             if let preferred, mayUse(preferred, home: last.engine) { return preferred }
             return last.engine
         }
-        let engine = preferred ?? lighter(than: 0, among: active, condition)
+        let engine = preferred ?? lighter(than: 0, among: active, isBusy)
         if let origin { lastBegun = (origin, engine) }
         return engine
     }
@@ -108,16 +97,16 @@ extension ConnectionScheduler {
     /// All engines that get requests without a connection.
     private var active: Candidates { Candidates(home: 0, count: activeCount, total: activeCount) }
 
-    private func engine(ofExclusive index: Int, _ condition: Condition) -> Int {
+    private func engine(ofExclusive index: Int, _ isBusy: (Int) -> Bool) -> Int {
         let candidates = Candidates(
             home: origins[index].home, count: min(enginesPerOrigin, activeCount), total: activeCount)
-        if let engine = least(among: candidates, condition, where: { origins[index].hasRoom(on: $0) }) {
-            let lighter = lighter(than: engine, among: candidates, condition)
+        if let engine = least(among: candidates, where: { origins[index].hasRoom(on: $0) }) {
+            let lighter = lighter(than: engine, among: candidates, isBusy)
             let isFull = open >= limits.total || origins[index].openCount >= limits.perOrigin
             return !isFull || origins[index].isUneven(engine, lighter) ? lighter : engine
         }
         let waiting = isFull(index) ? engine(ofWaiting: index, candidates) : nil
-        return lighter(than: waiting ?? candidates.home, among: candidates, condition)
+        return lighter(than: waiting ?? candidates.home, among: candidates, isBusy)
     }
 
     /// Returns the engine where the fewest requests wait for each connection, so that seldom a connection becomes idle where none waits;
@@ -140,28 +129,20 @@ extension ConnectionScheduler {
             || origins[index].active >= limits.requestsPerOrigin ?? .max
     }
 
-    /// Returns the engine with least to do, if that is much less than another one has to do, or the other one is stuck; otherwise the other
-    /// one.
-    private func lighter(than engine: Int, among candidates: Candidates, _ condition: Condition) -> Int {
-        guard let least = least(among: candidates, condition, where: { $0 != engine }) else {
-            guard condition.isStuck(engine) else { return engine }
-            let all = Candidates(home: 0, count: engines.count, total: engines.count)
-            return self.least(among: all, condition, where: { $0 != engine }) ?? engine
-        }
-        if condition.isStuck(engine) { return least }
+    /// Returns the engine with least to do, if that is much less than another one has to do; otherwise the other one.
+    private func lighter(than engine: Int, among candidates: Candidates, _ isBusy: (Int) -> Bool) -> Int {
+        guard let least = least(among: candidates, where: { $0 != engine }) else { return engine }
         let (work, other) = (load(of: engine), load(of: least))
-        let isLess = work > other && condition.isBusy(engine) && !condition.isBusy(least)
+        let isLess = work > other && isBusy(engine) && !isBusy(least)
         return isLess || work > other + max(8, other / 4) ? least : engine
     }
 
-    /// Returns the engine with least to do among those that are not stuck and meet a condition; `nil` if none does.
-    private func least(among candidates: Candidates, _ condition: Condition, where isMet: (Int) -> Bool) -> Int? {
+    /// Returns the engine with least to do among those that meet a condition; `nil` if none does.
+    private func least(among candidates: Candidates, where isMet: (Int) -> Bool) -> Int? {
         var best: Int?
         for position in 0..<candidates.count {
             let engine = candidates[position]
-            guard isMet(engine), best.map({ load(of: engine) < load(of: $0) }) ?? true, !condition.isStuck(engine)
-            else { continue }
-            best = engine
+            if isMet(engine), best.map({ load(of: engine) < load(of: $0) }) ?? true { best = engine }
         }
         return best
     }

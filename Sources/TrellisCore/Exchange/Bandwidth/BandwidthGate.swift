@@ -2,8 +2,7 @@ import CurlEngine
 
 /// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Transfers on all engines share the gate.
 ///
-/// Each engine with a waiting transfer has a timer for the next grant, because any of them may be stuck. The first timer to fire grants
-/// to transfers on all engines.
+/// Each engine with a waiting transfer has a timer for the next grant. The first timer to fire grants to transfers on all engines.
 final class BandwidthGate: Sendable {
     private typealias Member = ObjectIdentifier
 

@@ -20,8 +20,8 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     /// application. When there is less to do, new requests go to fewer engines again.
     ///
     /// The maximum is one engine for each core on which the process may run, and no more than a container's limit on processor time allows
-    /// (the quota of its cgroups, rounded up; read once for each process). An engine is also added if all others are stuck. If the system
-    /// does not report idle time (`/proc/stat`), the load of the engines alone decides.
+    /// (the quota of its cgroups, rounded up; read once for each process). If the system does not report
+    /// idle time (`/proc/stat`), the load of the engines alone decides.
     ///
     /// A session with a clock of yours, such as a test's, has one engine, so that a busy machine makes no difference.
     public static let automatic = EngineCount(

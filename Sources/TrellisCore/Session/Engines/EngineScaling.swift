@@ -80,12 +80,6 @@ struct EngineScaling {
         return samples[engine].time.advanced(by: Self.lifetime)
     }
 
-    /// Adds an engine to those that exist, because all of these are stuck.
-    mutating func add(to existing: Int) {
-        let total = min(max(count, existing) + 1, maximum)
-        if total > count { _ = change(by: total - count) }
-    }
-
     /// Returns whether the engines have been busy for long enough, while enough processors were idle. If not, the next samples count from
     /// the first one again.
     private mutating func hasRoom(at now: EngineInstant, _ idleTime: Duration?) -> Bool {

@@ -6,6 +6,9 @@ public struct EngineStatistics: Sendable, Hashable {
     public let requestCount: Int
     /// The processor time that the engine's thread has used.
     public let busyTime: Duration
+    /// The time for which the engine's thread has been in the present turn of its loop; zero while it sleeps. If the time is long, the
+    /// engine is late, and so are its requests: often because of a task on the engine's executor that blocks the thread.
+    public let turnTime: Duration
     /// The number of times that another thread has woken the engine's thread from its sleep.
     public let wakeUpCount: Int
     /// The number of times that the thread of another engine has woken the engine's thread from its sleep.
@@ -15,6 +18,7 @@ public struct EngineStatistics: Sendable, Hashable {
         let meter = engine.executor.meter
         requestCount = engine.admittedCount
         busyTime = meter.busyTime
+        turnTime = meter.turnTime
         wakeUpCount = meter.wakeUpCount
         wakeUpCountByEngines = meter.wakeUpByEngineCount
     }

@@ -8,17 +8,15 @@ extension SessionEngines {
         let engines = started
         for engine in engines { engine.actor.submit { $0.close() } }
         if grace > .zero { life.announceDrain() }
-        // The grace begins now, on every engine, because one that is stuck, or becomes so, cannot end it.
-        let timer = DrainTimer(self, life)
-        for engine in engines { engine.actor.submit { $0.setTimer(of: timer, after: grace) } }
+        // The grace begins now.
+        let (timer, keeper) = (DrainTimer(self, life), engines.first { !$0.executor.isRefused })
+        keeper?.actor.submit { $0.setTimer(of: timer, after: grace) }
         // A request that was made before the shutdown may still wait to begin on its engine.
         for engine in engines { await engine.settle() }
         life.beginDrain()
         if await !isQuiet(life) {
-            // Without these, no engine may have had a thread that could set the timer.
-            for engine in inUse where !engines.contains(where: { $0 === engine }) {
-                engine.actor.submit { $0.setTimer(of: timer, after: grace) }
-            }
+            // No engine had a thread that could set the timer.
+            if keeper == nil { inUse.first?.actor.submit { $0.setTimer(of: timer, after: grace) } }
             repeat {
                 for engine in inUse { await engine.actor.waitUntilEmpty() }
             } while await !isQuiet(life)
@@ -26,21 +24,20 @@ extension SessionEngines {
         life.endDrain()
     }
 
-    /// Ends all requests, calls and operations with an error. Every engine begins before the first one has finished. The session does not
-    /// wait for an engine that is stuck, whose requests end when it runs again.
+    /// Ends all requests, calls and operations with an error. Every engine begins before the first one has finished.
     func cancelAll(_ error: TrellisError) async {
-        let ends = cancel(error)
-        for (engine, end) in ends { await end.wait(for: engine.executor) }
+        let engines = willCancel(with: error)
+        await withTaskGroup { group in
+            for engine in engines { group.addTask { await engine.cancelAll(error) } }
+        }
         // A slot may be on its way from one of these requests to one of another engine, which has ended as well and passes it on.
         for _ in 0..<2 {
-            for (engine, _) in ends { await engine.settle() }
+            for engine in engines { await engine.settle() }
         }
     }
 
-    /// Ends all requests, calls and operations with an error, and waits for none of them. Returns the engines that have requests, each with
-    /// the wait for its end.
-    @discardableResult
-    fileprivate func cancel(_ error: TrellisError) -> [(SessionEngine, EngineWait)] {
+    /// Notes the error with which all requests, calls and operations are about to end. Returns the engines that have requests.
+    fileprivate func willCancel(with error: TrellisError) -> [SessionEngine] {
         // First of all: a call that has not reached its engine finds its error there.
         first.actor.calls.cancelCallsWithoutActor(error)
         // Before the first slot is free: a request that is to end must not get it.
@@ -48,14 +45,7 @@ extension SessionEngines {
             for call in engine.actor.calls.all { call.call.record.withLock { $0.cancellation = error } }
             engine.site.list.keepFromStarting()
         }
-        let engines = all.filter { $0.executor.hasStarted || !$0.site.list.all.isEmpty }
-        return engines.map { engine in
-            let end = EngineWait()
-            engine.actor.submit { $0.cancelAll(error) { end.end() } }
-            // The engine may be stuck.
-            engine.actor.calls.cancelOperations(error)
-            return (engine, end)
-        }
+        return all.filter { $0.executor.hasStarted || !$0.site.list.all.isEmpty }
     }
 
     /// The engines whose threads have started. Only these have requests, apart from those that are about to begin.
@@ -89,60 +79,27 @@ private final class DrainTimer: EngineTimerTarget, Sendable {
     init(_ engines: SessionEngines, _ life: SessionLife) { (self.engines, self.life) = (engines, life) }
 
     func timerIsDue() {
-        // Only the first timer to fire ends the drain, unless no request was left before that.
+        // No request may have been left before.
         guard !life.hasDrained else { return }
         life.endDrain()
-        engines.cancel(TrellisError(.cancelled(.sessionShutDown)))
+        let error = TrellisError(.cancelled(.sessionShutDown))
+        for engine in engines.willCancel(with: error) { engine.actor.submit { $0.cancelAll(error) } }
     }
 }
 
 extension SessionEngine {
-    /// Returns when the engine has run everything that was submitted earlier, or is found to be stuck.
+    /// Ends all requests, calls and operations with an error, and returns when they have ended. An engine without a thread, which the
+    /// system refuses, is not waited for.
+    fileprivate func cancelAll(_ error: TrellisError) async {
+        guard !executor.isRefused else { return actor.submit { $0.cancelAll(error) } }
+        await withContinuation { continuation in
+            actor.submit { $0.cancelAll(error) { continuation.resume() } }
+        }
+    }
+
+    /// Returns when the engine has run everything that was submitted earlier, or at once if the system refuses its thread.
     func settle() async {
-        let wait = EngineWait()
-        executor.submit { wait.end() }
-        await wait.wait(for: executor)
-    }
-}
-
-/// The wait of one task for an engine.
-private final class EngineWait: Sendable {
-    /// The time between two looks at the engine, after which it counts as stuck.
-    static let interval = Duration.milliseconds(100)
-
-    private struct State {
-        var continuation: CheckedContinuation<Void, Never>?
-        var hasEnded = false
-    }
-
-    private let state = Locked(State())
-
-    /// Returns when ``end()`` was called, or the engine is found to be stuck.
-    func wait(for executor: EngineExecutor) async {
-        let look = Task.detached(executorPreference: globalConcurrentExecutor) {
-            while !executor.isStuck {
-                do { try await Task.sleep(for: Self.interval) } catch { return }
-            }
-            self.end()
-        }
-        await withContinuation { begin($0) }
-        look.cancel()
-    }
-
-    private func begin(_ continuation: CheckedContinuation<Void, Never>) {
-        let hasEnded = state.withLock { state in
-            if !state.hasEnded { state.continuation = continuation }
-            return state.hasEnded
-        }
-        if hasEnded { continuation.resume() }
-    }
-
-    func end() {
-        let continuation = state.withLock { state in
-            state.hasEnded = true
-            defer { state.continuation = nil }
-            return state.continuation
-        }
-        continuation?.resume()
+        guard !executor.isRefused else { return }
+        await withContinuation { continuation in executor.submit { continuation.resume() } }
     }
 }

@@ -7,9 +7,7 @@ extension SessionEngines {
         for engine in started {
             // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
             // it. The others are for work that a turn puts off to a call of its own.
-            for _ in 0..<4 {
-                await withContinuation { continuation in engine.executor.submit { continuation.resume() } }
-            }
+            for _ in 0..<4 { await engine.settle() }
         }
     }
 

@@ -60,9 +60,12 @@ package final class SessionEngines: Sendable {
         admission.activate(count.initial)
     }
 
-    /// The engine whose timers serve operations that belong to no request: the first one that has started and is not stuck.
-    var timekeeper: SessionEngine {
-        first.executor.isStuck ? started.first { !$0.executor.isStuck } ?? first : first
+    /// The engine whose timers serve operations that belong to no request: the first one, unless the system refuses its thread.
+    var timekeeper: SessionEngine { instead(of: first) }
+
+    /// Returns an engine, or one with a thread if the system refuses that engine a thread.
+    private func instead(of engine: SessionEngine) -> SessionEngine {
+        engine.executor.isRefused ? started.first { !$0.executor.isRefused } ?? engine : engine
     }
 
     /// The engines that exist.
@@ -74,12 +77,10 @@ package final class SessionEngines: Sendable {
         return all
     }
 
-    /// The engine whose executor is handed out to the next user, in turn. Engines that are stuck are passed over while another is active.
+    /// The engine whose executor is handed out to the next user, in turn.
     var next: SessionEngine {
         let active = all.prefix(admission.activeCount)
-        let running = active.filter { !$0.executor.isStuck }
-        let engines = running.isEmpty ? Array(active) : running
-        return engines[handOuts.add(1, ordering: .relaxed).oldValue % engines.count]
+        return active[handOuts.add(1, ordering: .relaxed).oldValue % active.count]
     }
 
     /// Ends the threads of all engines, and waits for their ends. All are told before the first one has ended.
@@ -142,12 +143,7 @@ package final class SessionEngines: Sendable {
                 return mayUseAll ? own : engine(admission.engine(for: origin(), preferred: own.site.index))
             }
         }
-        if !isSpread, !first.executor.isStuck { return first }
-        let chosen = engine(admission.engine(for: origin()))
-        let count = all.count
-        guard count < maximum, chosen.executor.isStuck else { return chosen }
-        scaling.add()
-        return engine(admission.engine(for: origin()))
+        return isSpread ? instead(of: engine(admission.engine(for: origin()))) : first
     }
 }
 
@@ -188,7 +184,7 @@ final class EngineScaler: Sendable {
     /// Records the share of the time in which an engine was busy, and changes the number of engines if that follows. New requests leave
     /// engines that are busy for others.
     func sample(_ share: Double, of engine: Int, at now: EngineInstant) {
-        // Read without the lock, which callers take to add an engine when all others are stuck.
+        // The time takes long to read.
         let needsIdleTime = state.withLock { $0.engines != nil && $0.policy.needsIdleTime(share, of: engine) }
         let idleTime = needsIdleTime ? idleTime() : nil
         state.withLock { state in
@@ -197,17 +193,6 @@ final class EngineScaler: Sendable {
                 engines.activate(count)
             }
             engines.setBusy(engine, until: state.policy.busyEnd(of: engine))
-        }
-    }
-
-    /// Adds an engine if all others are stuck. Another caller may have added one just now.
-    func add() {
-        state.withLock { state in
-            guard let engines = state.engines, case let all = engines.all, all.allSatisfy(\.executor.isStuck) else {
-                return
-            }
-            state.policy.add(to: all.count)
-            engines.activate(state.policy.count)
         }
     }
 }

@@ -9,7 +9,7 @@ protocol RequestSender: AnyObject, Sendable {
     ///
     /// - Parameter depth: The number of application steps that have already run.
     func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> SharedCall
-    /// The engine thread of the session for a new timer: the calling task's, or one that is not stuck.
+    /// The engine thread of the session for a new timer: the calling task's, or one with little to do.
     var freeEngine: EngineExecutor { get }
 }
 

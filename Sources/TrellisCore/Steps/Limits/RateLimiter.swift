@@ -30,7 +30,6 @@ public final class RateLimiter: Sendable {
         let clock: any EngineClock
         let session: ObjectIdentifier
 
-        /// Takes the timer of an engine that is not stuck, if the session has one.
         init(_ call: Call) {
             engine = call.sender?.freeEngine ?? call.engine
             clock = call.deadline.clock

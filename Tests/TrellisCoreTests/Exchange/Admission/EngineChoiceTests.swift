@@ -8,7 +8,6 @@ struct EngineChoiceTests {
     private struct World {
         private(set) var scheduler: ConnectionScheduler<Int>
         private var engines: [Int: (engine: Int, place: ConnectionScheduler<Int>.OriginIndex)] = [:]
-        var stuck: Set<Int> = []
         var busy: Set<Int> = []
         private var count = 0
 
@@ -21,10 +20,8 @@ struct EngineChoiceTests {
         mutating func activate(_ count: Int) { scheduler.activeCount = count }
 
         mutating func engine(for origin: String?, preferred: Int? = nil) -> Int {
-            let (stuck, busy) = (stuck, busy)
-            return scheduler.engine(
-                for: origin, preferred: preferred, .init(isStuck: { stuck.contains($0) }, isBusy: { busy.contains($0) })
-            )
+            let busy = busy
+            return scheduler.engine(for: origin, preferred: preferred, isBusy: busy.contains)
         }
 
         /// Starts a request on an engine, or on the one that is chosen. Returns the number of the request and its engine.
@@ -192,18 +189,6 @@ struct EngineChoiceTests {
         var world = World(2, perOrigin: 1)
         world.end([world.start("a", on: 1).id])
         world.activate(1)
-        #expect(world.engine(for: "a") == 0)
-    }
-
-    @Test func aStuckEngineGetsNoRequests() {
-        var world = World(2)
-        world.end([world.start("a").id, world.start("b", on: 1, mayShare: true).id])
-        world.stuck = [0]
-        #expect(world.engine(for: "a") == 1)
-        #expect(world.engine(for: "c") == 1)
-        world.stuck = [1]
-        #expect(world.engine(for: "b") == 0)
-        world.stuck = [0, 1]
         #expect(world.engine(for: "a") == 0)
     }
 

@@ -48,9 +48,8 @@ struct EngineModelTests {
         mutating func enter(_ random: inout SeededGenerator) {
             let origin = Int.random(in: 0..<idle.count, using: &random)
             let preferred = Bool.random(using: &random) ? Int.random(in: 0..<engineCount, using: &random) : nil
-            let (stuck, busy) = (Int.random(in: 0..<20, using: &random), Int.random(in: 0..<8, using: &random))
-            let engine = scheduler.engine(
-                for: "\(origin)", preferred: preferred, .init(isStuck: { $0 == stuck }, isBusy: { $0 == busy }))
+            let busy = Int.random(in: 0..<8, using: &random)
+            let engine = scheduler.engine(for: "\(origin)", preferred: preferred) { $0 == busy }
             number += 1
             let request = Request(number: number, engine: engine, origin: origin)
             let entry = scheduler.enter(request, on: engine, origin: "\(origin)")
@@ -175,7 +174,7 @@ struct EngineModelTests {
                 }
             }
             let origin = number % 2
-            let engine = scheduler.engine(for: "\(origin)", .init(isStuck: { _ in false }, isBusy: { _ in false }))
+            let engine = scheduler.engine(for: "\(origin)") { _ in false }
             let request = Request(number: number, engine: engine, origin: origin)
             let entry = scheduler.enter(request, on: engine, origin: "\(origin)")
             places[origin] = entry.originIndex

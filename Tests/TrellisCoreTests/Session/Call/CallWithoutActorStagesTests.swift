@@ -85,37 +85,6 @@ struct CallWithoutActorStagesTests {
         #expect(error?.detail == "a step around the request was at work")
     }
 
-    /// The first engine is stuck, so that the session uses the second one. The call waits there before it is sent again.
-    @Test func aWaitUsesAnEngineThatIsNotStuck() async throws {
-        var configuration = SessionConfiguration()
-        configuration.engines = .fixed(2)
-        configuration.steps.retriers = [
-            Retrier { _, context in context.attempt == 1 ? .retryWithDelay(.milliseconds(1)) : .doNotRetry }
-        ]
-        let clock = TestClock(), transport = MockTransport { _ in MockResponse(status: 503) }
-        let session = Session(configuration: configuration, transport: transport, clock: clock)
-        let isHeld = LoopbackServer.Gate(), mayEnd = DispatchSemaphore(value: 0)
-        defer { mayEnd.signal() }
-        session.engine.submit {
-            isHeld.open()
-            mayEnd.waitForTest()
-        }
-        try await isHeld.opened()
-        while !session.engine.meter.isStuck, !Task.isCancelled { await Task.yield() }
-        let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(500)))
-        let isOver = LoopbackServer.Gate()
-        let call = Task {
-            defer { isOver.open() }
-            return try await session.data(request).1.metrics.attemptCount
-        }
-        // A wait on the first engine would never end: the clock is moved by the timers of the second one, and not to the deadline.
-        while !isOver.isOpen, !Task.isCancelled {
-            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.move(by: time) }
-            await Task.yield()
-        }
-        #expect(try await call.value == 2)
-    }
-
     // MARK: The end of the call
 
     /// The numbers of the adapters that were called.

@@ -118,16 +118,6 @@ struct EngineScalingTests {
         #expect(!scaling.needsIdleTime(1, of: 1))
     }
 
-    @Test mutating func anEngineIsAddedToAllThatAreStuck() {
-        scaling.add(to: 1)
-        #expect(scaling.count == 2)
-        #expect(sample([0, 0], times: 30) == [1])
-        scaling.add(to: 2)
-        #expect(scaling.count == 3)
-        scaling.add(to: 3)
-        #expect(scaling.count == 3)
-    }
-
     /// All engines make samples once their executors have been handed out.
     @Test mutating func onlyActiveEnginesDecide() {
         #expect(sample([0.9, 0.1, 0.1], times: 2) == [])

@@ -1,6 +1,4 @@
 import CurlEngine
-import Dispatch
-import TestSupport
 import Testing
 import TrellisTesting
 
@@ -81,7 +79,7 @@ struct RateLimiterTests {
         for task in tasks { _ = try await task.value }
     }
 
-    /// A session whose timers are on an engine that is not stuck.
+    /// A session whose timers are on one engine.
     private final class Sender: RequestSender {
         let freeEngine: EngineExecutor
 
@@ -92,22 +90,6 @@ struct RateLimiterTests {
         func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> SharedCall {
             SharedCall(id: 0) { throw CancellationError() }
         }
-    }
-
-    @Test func aWaiterOnAStuckEngineHoldsNobodyUp() async throws {
-        let limiter = limiter(1), mayEnd = DispatchSemaphore(value: 0)
-        defer { mayEnd.signal() }
-        let stuck = EngineExecutor(clock: clock.engineSide)
-        stuck.submit { mayEnd.waitForTest() }
-        let first = CallContext.test(clock: clock, engine: stuck, sender: Sender(engine))
-        try await limiter.enter(host: "a.example", context)
-        let tasks = [first, context].map { context in Task { try await limiter.enter(host: "a.example", context) } }
-        await settle(limiter, waiting: 2)
-        for count in [1, 0] {
-            clock.move(by: .seconds(1))
-            await settle(limiter, waiting: count)
-        }
-        for task in tasks { _ = try await task.value }
     }
 
     /// The engines of a session end together.

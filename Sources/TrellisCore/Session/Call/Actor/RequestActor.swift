@@ -113,7 +113,7 @@ actor RequestActor: EngineActor {
             }
         } onCancel: {
             submit { $0.cancel(CancellationError()) }
-            // The engine of the call may be stuck.
+            // The engine of the call may be late.
             cancelWork()
         }
     }
