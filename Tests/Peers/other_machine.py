@@ -1,6 +1,6 @@
 """A server on another machine, which is a network namespace: `other_machine.py NAMESPACE ADDRESS [proxies]`.
 
-Prints {"ca": PATH, "ports": {"http": PORT, "https": PORT}}; `https` is HTTP/2. The response to every request is the address
+Prints {"ca": PATH, "ports": {"http": PORT, "https": PORT}}; `https` is HTTP/2 or HTTP/1.1, as ALPN agrees. The response to every request is the address
 and the number of the client's connection, as `192.0.2.2 1`; to /held only after the command `answer`. With `proxies`, an
 HTTP proxy, an HTTPS proxy and a SOCKS5 proxy are at the ports that URLs of proxies mean if they name none: 80, 443 and
 1080. They respond themselves, in the same way.
@@ -61,7 +61,9 @@ class Machine:
         writer.write(b"\x05\x00\x00\x01" + bytes(6))
         await self.speak_http1(reader, writer)
 
-    async def speak_http2(self, reader, writer):
+    async def speak_either(self, reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
+            return await self.speak_http1(reader, writer)
         body = self.connection(writer)
 
         async def respond(stream):
@@ -76,10 +78,10 @@ async def main():
     namespace, address, *options = sys.argv[1:]
     enter(namespace)
     authority, connections, machine = Authority(), peer.Connections(), Machine()
-    context = authority.context(address, alpn=("h2",))
+    context = authority.context(address, alpn=("h2", "http/1.1"))
     ports = {
         "http": await connections.listen(machine.speak_http1, host=address),
-        "https": await connections.listen(machine.speak_http2, context, host=address),
+        "https": await connections.listen(machine.speak_either, context, host=address),
     }
     if "proxies" in options:
         await connections.listen(machine.speak_http1, port=80, host=address)

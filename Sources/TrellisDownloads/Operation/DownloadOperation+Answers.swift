@@ -180,7 +180,7 @@ extension DownloadOperation {
         let canKeepBytes = canKeepBytes
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
         let coded = Representation.isCoded(answer.response.headers) ? answer.source.transfer as? StreamSource : nil
-        coded?.measure(with: run.progress)
+        await coded?.measure(with: run.progress)
         while let chunk = try await answer.source.next() {
             if let end, Int64(chunk.count) > end - offset {
                 representation = nil

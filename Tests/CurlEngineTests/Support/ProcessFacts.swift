@@ -19,9 +19,9 @@ enum ProcessFacts {
         }
     }
 
-    /// The number of event descriptors and polls. An engine has one of each.
+    /// The number of descriptors of events, polls and timers. An engine has one of the first two; the runtime has all of them.
     static var engineDescriptorCount: Int {
-        descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") }
+        descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") || $0.contains("[timerfd]") }
     }
 
     /// Returns the signals that a thread blocks: the first signal is the lowest bit.

@@ -114,8 +114,8 @@ struct WireAdvanceTests {
     @Test func whatLibcurlSendsCannotBeConnectedInAdvance() async throws {
         let run = EngineRun()
         let options = TransferOptions(
-            url: try WireURL(parsing: "https://127.0.0.1:9/"), method: "GET", version: .http2OverTLS, connectionCount: 1
-        )
+            url: try WireURL(parsing: "https://127.0.0.1:9/"), method: "GET", version: .http3WithFallback,
+            connectionCount: 1)
         #expect(await run.perform(options).end?.failure?.kind == .unsupported)
         await run.finish()
     }

@@ -59,7 +59,9 @@ struct WireCountTests {
         let url = server.url("/")
         server.stop()
         #expect(try await world.get(url).end?.failure?.kind == .connect)
-        #expect(await world.told().last == [try WireURL(parsing: url).origin: 0])
+        // If the system refuses at once, there is nothing to tell.
+        let none = [try WireURL(parsing: url).origin: 0]
+        #expect(await world.told().last ?? none == none)
         await world.run.finish()
     }
 
@@ -84,7 +86,9 @@ struct WireCountTests {
         parts.proxy = EngineConfiguration.ProxyServer(
             scheme: .http, host: "127.0.0.1", port: UInt16(server.port), credentials: nil)
         let route = TransferRoute(parts)
-        let names = ["http://one.invalid:80", "http://two.invalid:80"].map { route.limitName(of: $0) }
+        let names = try ["http://one.invalid/", "http://two.invalid/"].map {
+            route.limitName(of: try WireURL(parsing: $0).origin)
+        }
         #expect(try await world.get("http://one.invalid/", route).text == "good")
         #expect(await world.told().last == [names[0]: 1])
         #expect(try await world.get("http://two.invalid/", route).text == "good")
@@ -108,12 +112,12 @@ struct WireCountTests {
     /// Without TLS, HTTP/1.1 is spoken whether it is demanded or not.
     @Test func aPoolHasTheNameOfItsQueue() throws {
         let plain = try Self.options("http://a.test/", .http1)
-        #expect(plain.queue == "http://a.test:80" && plain.wirePool == plain.queue)
+        #expect(plain.queue == plain.url.origin && plain.wirePool == plain.queue)
         #expect(try Self.options("http://a.test/", .http2OverTLS).queue == plain.queue)
         let secure = try Self.options("https://a.test/", .http1)
-        #expect(secure.queue == "https://a.test:443 HTTP/1.1" && secure.wirePool == secure.queue)
-        #expect(try Self.options("https://a.test/", .http2OverTLS).queue == "https://a.test:443")
-        #expect(try Self.options("http://a.test/", .http2PriorKnowledge).queue == "http://a.test:80 HTTP/2")
+        #expect(secure.queue == "\(secure.url.origin) HTTP/1.1" && secure.wirePool == secure.queue)
+        #expect(try Self.options("https://a.test/", .http2OverTLS).queue == secure.url.origin)
+        #expect(try Self.options("http://a.test/", .http2PriorKnowledge).queue == "\(plain.url.origin) HTTP/2")
     }
 
     @Test func connectionsWithDifferentIdentitiesAreNotShared() throws {

@@ -72,7 +72,7 @@ final class ConnectionAdmission: Sendable {
             }
             var grants: [Scheduler.Grant] = []
             for (origin, count) in counts {
-                scheduler.counted(count.connections, to: origin, on: engine)
+                scheduler.setConnections(count.connections, to: origin, on: engine)
                 if let streams = count.streams { grants += scheduler.allowed(streams, to: origin) }
             }
             return (watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1.connections) }, grants)

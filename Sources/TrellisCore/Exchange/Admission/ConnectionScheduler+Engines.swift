@@ -189,7 +189,7 @@ extension ConnectionScheduler {
 
     /// Records the number of connections that an engine has to an origin, those that are being made included. A request that has a slot
     /// counts as a connection even if it has none yet.
-    mutating func counted(_ count: Int, to origin: String, on engine: Int) {
+    mutating func setConnections(_ count: Int, to origin: String, on engine: Int) {
         guard engineOf != nil, let index = indices[origin] else { return }
         let before = origins[index].openCount
         origins[index].setOpen(count, on: engine)

@@ -40,9 +40,7 @@ package final class StreamSource: ChunkSource {
     }
 
     /// Measures the rest of the body in bytes on the wire.
-    package func measure(with meter: ProgressBroadcaster) {
-        exchange.submit { $0.measureDownload(with: meter) }
-    }
+    package func measure(with meter: ProgressBroadcaster) async { await exchange.measureDownload(with: meter) }
 
     package func hold(_ isHeld: Bool) {
         exchange.submit { if isHeld { $0.suspend() } else { $0.resume() } }

@@ -58,7 +58,7 @@ struct EngineConnectionsTests {
         mutating func closeAllIdle(on engine: Int) { scheduler.closedAllIdle(on: engine) }
 
         mutating func count(_ count: Int, to origin: Character, on engine: Int) {
-            scheduler.counted(count, to: String(origin), on: engine)
+            scheduler.setConnections(count, to: String(origin), on: engine)
         }
 
         private mutating func close(_ closing: ConnectionScheduler<String>.Closing?) {

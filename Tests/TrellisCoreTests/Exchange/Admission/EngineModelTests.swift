@@ -80,7 +80,7 @@ struct EngineModelTests {
             guard idle[origin][engine] > 0 else { return }
             idle[origin][engine] -= 1
             let count = active.count { $0.origin == origin && $0.engine == engine } + idle[origin][engine]
-            scheduler.counted(count, to: "\(origin)", on: engine)
+            scheduler.setConnections(count, to: "\(origin)", on: engine)
         }
 
         /// Ends the holds of idle connections, as a timer does.
