@@ -65,6 +65,10 @@ extension TransferReport {
         }
         if let peer = wire.tls?.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
         firstByte = time(wire.firstByte)
+        // The handshake of a connection to an HTTPS proxy, which serves plain URLs, was with the proxy.
+        if transfer.options.url.isSecure {
+            tlsResult = (wire.http2?.link ?? wire.connection?.link)?.tls?.result
+        }
         if let connection = wire.http2 {
             isReusedConnection = wire.isReused
             (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
@@ -81,7 +85,6 @@ extension TransferReport {
         bytesSent = connection.outgoing.sentCount + moved.sent
         bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
-        tlsResult = connection.link.tls?.result
     }
 
     /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a

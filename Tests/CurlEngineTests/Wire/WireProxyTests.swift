@@ -330,6 +330,8 @@ struct WireProxyTests {
         let route = Self.route(.https, server, isDigest: false)
         let first = await run.perform(try Self.get("http://one.invalid/a", route, trust))
         #expect(first.text == "good" && first.end?.report.tls ?? 0 > 0)
+        // The handshake was with the proxy, and there is none with the server.
+        #expect(first.end?.report.tlsResult == nil)
         let second = await run.perform(try Self.get("http://two.invalid:81/", route, trust))
         #expect(second.text == "good" && second.end?.report.isReusedConnection == true)
         let requests = server.requests
