@@ -28,6 +28,10 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private var start = 0
     /// Whether TLS must receive a message of the server before it sends more.
     private var waitsForServer = false
+    /// Whether TLS must send a message, for which the socket has no room, before it receives more.
+    private var waitsForRoom = false
+    /// Whether the delegate of the first transfer has not accepted the certificates, so that nothing is sent.
+    private var isRefused = false
     /// The server's GOAWAY, if it has sent one.
     private var goAway: HTTP2GoAway?
     /// The timer for the session's next check.
@@ -96,6 +100,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Sends the request of a transfer on a stream.
     func send(_ transfer: Transfer) {
         guard let session else { return }
+        let isFirst = !hasCarried
         transfer.connection.wire.http2 = self
         transfer.connection.wire.isReused = hasCarried
         transfer.attempts += 1
@@ -104,7 +109,12 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         if transfer.options.readsCertificates, let tls = link.tls {
             transfer.delegate?.transferDidReceiveCertificates(tls.certificates)
             // Nothing is sent to a server whose certificates the delegate does not accept.
-            guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
+            guard !transfer.isCancelled, transfer.failure == nil else {
+                // The next transfer may find another server.
+                isRefused = isFirst
+                leave(in: table)
+                return engine.update(transfer)
+            }
         }
         (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
         transfer.start = engine.now
@@ -173,8 +183,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Handles the socket, which is ready.
     func isReady(_ ready: ReadySocket) {
-        if ready.interest.contains(.read) {
-            waitsForServer = false
+        if ready.interest.contains(.read) || waitsForRoom {
+            (waitsForServer, waitsForRoom) = (false, false)
             receive()
         }
         isReady()
@@ -212,6 +222,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         switch Int32(count) {
         case CCURL_TLS_WAIT: return
         case CCURL_TLS_MORE: receiveSoon()
+        case CCURL_TLS_FULL:
+            waitsForRoom = true
+            isReady()
         case 0, CCURL_TLS_CUT_OFF:
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "the server closed the connection")
             fail(link.tls?.explained(failure) ?? failure)
@@ -221,6 +234,10 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Sends what is ready, as far as the socket takes it. Closes the connection if nothing is left to do.
     func flush() {
+        guard !isRefused else {
+            if count == 0 { table.close(self) }
+            return
+        }
         var left = Self.bytesPerTurn
         while phase == .open || phase == .failed, !waitsForServer {
             if start < rest.count {
@@ -241,7 +258,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         guard phase == .open else { return }
         // With the rest of a turn, the socket has room, so that the next turn of the loop continues.
         let wantsToSend = start < rest.count || left <= 0
-        watch(for: wantsToSend && !waitsForServer ? [.read, .write] : .read, on: engine)
+        let interest: SocketInterest = wantsToSend && !waitsForServer ? [.read, .write] : .read
+        watch(for: waitsForRoom ? .write : interest, on: engine)
         setTimer()
     }
 
@@ -305,7 +323,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Tells the server the end, if the socket takes that at once.
     private func tellEnd() {
-        guard start == rest.count, let session, let buffer = unsafe table.buffer else { return }
+        guard !isRefused, start == rest.count, let session, let buffer = unsafe table.buffer else { return }
         session.goAway()
         let count = unsafe session.fill(buffer)
         _ = unsafe link.send(UnsafeRawBufferPointer(rebasing: buffer[..<count]))

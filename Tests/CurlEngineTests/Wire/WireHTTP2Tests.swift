@@ -12,20 +12,27 @@ struct WireHTTP2Tests {
     private struct World {
         let server: LoopbackServer
         let run: EngineRun
+        let trust: TransferTrust
 
-        init(_ script: @escaping @Sendable (RawHTTP2) throws -> Void) throws {
-            server = try LoopbackServer { try script(RawHTTP2(connection: $0)) }
+        init(
+            tls: LoopbackServer.TLS? = nil, _ script: @escaping @Sendable (RawHTTP2) throws -> Void
+        ) throws {
+            server = try LoopbackServer(tls: tls) { try script(RawHTTP2(connection: $0)) }
             var configuration = EngineConfiguration()
             configuration.speaksHTTP2 = true
             run = EngineRun(configuration)
+            var rules = TransferTrust.Rules()
+            if let tls { rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false) }
+            trust = TransferTrust(server: rules, proxy: TransferTrust.Rules(), number: tls == nil ? 0 : 1)
         }
 
         func options(
-            _ method: String = "GET", body: TransferOptions.Body = .none, mayBeReplayed: Bool = true
+            _ method: String = "GET", body: TransferOptions.Body = .none, mayBeReplayed: Bool = true,
+            readsCertificates: Bool = false
         ) throws -> TransferOptions {
             TransferOptions(
-                url: try WireURL(parsing: server.url("/")), method: method, body: body, version: .http2PriorKnowledge,
-                mayBeReplayed: mayBeReplayed)
+                url: try WireURL(parsing: server.url("/")), trust: trust, method: method, body: body,
+                version: .http2PriorKnowledge, mayBeReplayed: mayBeReplayed, readsCertificates: readsCertificates)
         }
 
         func get() async throws -> EngineRun.Outcome { await run.perform(try options()) }
@@ -149,7 +156,7 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
-    /// A delegate that cancels its transfer at the head of the response.
+    /// A delegate that cancels its transfer when it gets certificates, or the head of the response.
     private final class Cancelling: TransferDelegate, @unchecked Sendable {
         // Unchecked: accessed only on the engine thread.
         var transfer: Transfer?
@@ -157,9 +164,11 @@ struct WireHTTP2Tests {
 
         init(_ whenCancelled: @escaping () -> Void) { self.whenCancelled = whenCancelled }
 
+        func transferDidReceiveCertificates(_ chain: CertificateChain?) { cancel() }
         func transferIsConnected() {}
         func transferDidReceiveInformational(_ head: WireHead) {}
-        func transferDidReceiveHead(_ head: WireHead) {
+        func transferDidReceiveHead(_ head: WireHead) { cancel() }
+        private func cancel() {
             transfer?.cancel()
             transfer = nil
             whenCancelled()
@@ -188,6 +197,45 @@ struct WireHTTP2Tests {
         for length in [Int64?.some(8), nil] {
             let outcome = await world.run.perform(try world.options("POST", body: .stream(length: length)))
             #expect(outcome.text == "streamed" && outcome.end?.report.bytesSent == 8)
+        }
+        try await world.finish()
+    }
+
+    // MARK: TLS
+
+    @Test func theFactsOfTLSAreReported() async throws {
+        let world = try World(tls: LoopbackServer.TLS()) { peer in
+            try peer.connection.write(Self.answer(try peer.readRequest()))
+            while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
+        }
+        for isReused in [false, true] {
+            let outcome = try await world.get()
+            #expect(outcome.text == "good" && outcome.end?.report.isReusedConnection == isReused)
+            #expect(outcome.end?.report.tlsResult?.value.version == .v1_3)
+        }
+        try await world.finish()
+    }
+
+    /// The next request makes another connection, because it may find another server.
+    @Test func nothingIsSentBeforeTheDelegateAcceptsTheCertificates() async throws {
+        let received = Locked([Int]())
+        let world = try World(tls: LoopbackServer.TLS()) { peer in
+            let count = try peer.connection.readToEnd()
+            received.withLock { $0.append(count) }
+        }
+        let options = try world.options(readsCertificates: true), run = world.run
+        for count in 1...2 {
+            await withContinuation { continuation in
+                run.executor.submit {
+                    let delegate = Cancelling { continuation.resume() }
+                    let transfer = run.engine.makeTransfer(options)
+                    delegate.transfer = transfer
+                    run.engine.start(transfer, delegate: delegate)
+                }
+            }
+            while await run.onEngine({ run.engine.openSocketCount }) > 0, !Task.isCancelled { await Task.yield() }
+            try await world.server.waitUntilAllClosed()
+            #expect(received.withLock { $0 } == [Int](repeating: 0, count: count))
         }
         try await world.finish()
     }
