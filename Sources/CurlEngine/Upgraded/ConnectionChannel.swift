@@ -10,6 +10,8 @@ struct ConnectionChannel {
         case mustWait
         /// Nothing can be moved before TLS has received more, of which there may be some already.
         case mustReceive
+        /// Nothing can be received before TLS has sent a message, for which the socket has no room.
+        case mustSend
         /// The peer has sent all its bytes.
         case ended
         /// The connection has failed.
@@ -32,13 +34,13 @@ struct ConnectionChannel {
         outcome(of: unsafe link.receive(buffer), "Recv", CURLE_RECV_ERROR)
     }
 
-    private func outcome(of result: Int, _ name: String, _ code: CURLcode) -> Outcome {
+    /// Returns the outcome for a result of the link.
+    func outcome(of result: Int, _ name: String, _ code: CURLcode) -> Outcome {
         switch Int32(clamping: result) {
         case 0: .ended
         case CCURL_TLS_WAIT: .mustWait
         case CCURL_TLS_MORE: .mustReceive
-        // TLS is asked again when more has come.
-        case CCURL_TLS_FULL: .mustWait
+        case CCURL_TLS_FULL: .mustSend
         // Only TLS tells the end of the bytes from a connection that somebody has cut.
         case CCURL_TLS_CUT_OFF, CCURL_TLS_FAILED: .failed(link.failure(name, code))
         default: .moved(result)

@@ -23,7 +23,8 @@ extension SwitchedConnection {
         // TLS may have received what it has waited for.
         if blocked == .read { blocked = send(channel) }
         guard case .wait(let interest) = step else { return step }
-        return .wait(interest.union(blocked ?? []))
+        // A socket that has bytes would be ready again at once, although the reader has no room for them.
+        return .wait(blocked == .write ? interest.union(.write) : interest)
     }
 
     /// Sends the outgoing bytes, but not more than the share of one turn: a server that reads as fast as this thread sends would delay
@@ -37,7 +38,7 @@ extension SwitchedConnection {
             case .moved(let count):
                 room -= count
                 didSend(count)
-            case .mustWait: return .write
+            case .mustWait, .mustSend: return .write
             case .mustReceive: return .read
             case .failed(let failure): sendingHasFailed(failure.as(.send))
             case .ended: return nil
@@ -116,6 +117,8 @@ extension SwitchedConnection {
         case .moved: step = state.withLock { $0.isFull } ? .wait([]) : .goOn
         case .mustReceive: step = .goOn
         case .mustWait: step = .wait(.read)
+        // The socket may have bytes, which TLS does not take now.
+        case .mustSend: step = .wait(.write)
         case .ended:
             state.withLock { $0.hasPeerEnded = true }
             step = .wait([])
@@ -124,7 +127,7 @@ extension SwitchedConnection {
             step = .end
         }
         switch outcome {
-        case .mustWait where count == 0, .mustReceive where count == 0: return step
+        case .mustWait where count == 0, .mustReceive where count == 0, .mustSend where count == 0: return step
         default: tellReader()
         }
         return step

@@ -1,3 +1,4 @@
+import CCurl
 import FoundationEssentials
 import Testing
 import TrellisTesting
@@ -130,6 +131,20 @@ struct WireTLSUpgradeTests {
         #expect(try await connection.read(4) == Array("last".utf8))
         await #expect(throws: EngineFailure.self) { try await connection.read() }
         try await world.finish()
+    }
+
+    /// A socket that has bytes is not watched for them while TLS takes none: it would be ready again and again.
+    @Test func aMessageOfTLSForWhichTheSocketHasNoRoomComesFirst() {
+        let channel = ConnectionChannel(WireLink(socket: -1, tls: nil))
+        func outcome(of result: Int32) -> ConnectionChannel.Outcome {
+            channel.outcome(of: Int(result), "Recv", CURLE_RECV_ERROR)
+        }
+        guard case .mustSend = outcome(of: CCURL_TLS_FULL), case .mustReceive = outcome(of: CCURL_TLS_MORE),
+            case .mustWait = outcome(of: CCURL_TLS_WAIT), case .failed = outcome(of: CCURL_TLS_CUT_OFF)
+        else {
+            Issue.record("another outcome")
+            return
+        }
     }
 
     @Test func aResetIsAFailure() async throws {
