@@ -411,8 +411,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         switch decision {
         case .fails: table.end(transfer, self.failure(failure, after: reason, of: stream, transfer))
         case .again(let time): table.restart(transfer, after: time, now: now)
-        case .againOverHTTP1 where transfer.options.version == .http2OverTLS:
-            table.restart(transfer, mustSpeakHTTP1: true)
+        case .againOverHTTP1 where transfer.options.version == .http2OverTLS: table.restartOverHTTP1(transfer)
         case .againOverHTTP1: table.end(transfer, failure)
         }
     }

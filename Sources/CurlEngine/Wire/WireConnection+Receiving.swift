@@ -273,6 +273,6 @@ extension WireConnection {
             let text = EngineFailure.lossText(failure.message)
             return table.end(transfer, EngineFailure(kind: .bodyNotReplayable, message: text))
         }
-        table.restart(transfer)
+        table.restart(transfer, needsConnection: true)
     }
 }

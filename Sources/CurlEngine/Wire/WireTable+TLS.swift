@@ -54,10 +54,7 @@ extension WireTable {
     private func handshakeHasFailed(for transfer: Transfer, _ failure: EngineFailure) {
         guard let failure = transfer.failure ?? transfer.considerChallenge(failure) else {
             // Nothing of the request was sent.
-            let needsConnection = transfer.wire.needsConnection
-            restart(transfer)
-            transfer.connection.wire.needsConnection = needsConnection
-            return
+            return restart(transfer, needsConnection: transfer.wire.needsConnection)
         }
         let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
         end(transfer, mayHaveBeenSent ? failure.as(.replayRefused) : failure)

@@ -313,10 +313,15 @@ extension WireTable {
     }
 
     /// Starts a transfer again, with a new connection if an idle one was dead.
-    func restart(_ transfer: Transfer, needsConnection: Bool = true, mustSpeakHTTP1: Bool = false) {
+    func restart(_ transfer: Transfer, needsConnection: Bool) {
         prepareToRestart(transfer, needsConnection: needsConnection)
-        transfer.connection.wire.mustSpeakHTTP1 = mustSpeakHTTP1
         transfer.engine.enqueue([transfer])
+    }
+
+    /// Starts a transfer again over HTTP/1.1, because the server has refused HTTP/2 for it.
+    func restartOverHTTP1(_ transfer: Transfer) {
+        transfer.connection.wire.mustSpeakHTTP1 = true
+        restart(transfer, needsConnection: false)
     }
 
     /// Takes a transfer to its beginning, before it starts again.
@@ -324,8 +329,9 @@ extension WireTable {
         if transfer.reports.sending == .checked { transfer.reports.sending = .none }
         _ = leave(transfer, keeps: false)
         transfer.prepareToStartAgain()
-        transfer.wire = WireProgress()
-        transfer.connection.wire.needsConnection = needsConnection
+        var wire = WireProgress()
+        (wire.needsConnection, wire.mustSpeakHTTP1) = (needsConnection, transfer.wire.mustSpeakHTTP1)
+        transfer.wire = wire
     }
 
     /// Applies the changes of a transfer.

@@ -278,6 +278,22 @@ struct WireHTTP2Tests {
         await world.run.finish()
     }
 
+    /// A dead idle connection, or a challenge of a proxy, is no reason to offer HTTP/2 again.
+    @Test func aRequestForWhichTheServerDemandsHTTP1StaysThere() async throws {
+        let run = EngineRun(EngineConfiguration())
+        let options = TransferOptions(url: try WireURL(parsing: "https://a.invalid/"), method: "GET")
+        for needsConnection in [true, false] {
+            let wire = await run.onEngine {
+                let transfer = run.engine.makeTransfer(options)
+                transfer.connection.wire.mustSpeakHTTP1 = true
+                run.engine.wire.prepareToRestart(transfer, needsConnection: needsConnection)
+                return (transfer.wire.mustSpeakHTTP1, transfer.wire.needsConnection)
+            }
+            #expect(wire == (true, needsConnection))
+        }
+        await run.finish()
+    }
+
     @Test func nothingIsSentIfHTTP2IsDemandedAndNotAgreedOn() async throws {
         let world = try OldWorld()
         let outcome = await world.run.perform(try world.options(.http2Only))
