@@ -92,9 +92,12 @@ final class WireTLS {
     /// it makes others.
     private var isKept: Bool { unsafe ccurl_get_socket(easy.curl, CURLINFO_ACTIVESOCKET) == socket }
 
+    /// The session, if libcurl has not closed its connection.
+    private var openSession: OpaquePointer? { unsafe stream != nil || session != nil && isKept ? session : nil }
+
     /// The certificates of the server.
     var certificates: CertificateChain? {
-        if chain == nil { chain = unsafe CertificateChain(of: session, verifies: verifies) }
+        if chain == nil { chain = unsafe CertificateChain(of: openSession, verifies: verifies) }
         return chain
     }
 
@@ -102,13 +105,13 @@ final class WireTLS {
     var peerName: String { IPAddress(peer.address).map { "\($0.bracketed):\(peer.port)" } ?? peer.address }
 
     /// What the handshake has agreed on.
-    private(set) lazy var result = unsafe TLSResult(of: session).map(Boxed.init)
+    private(set) lazy var result = unsafe TLSResult(of: openSession).map(Boxed.init)
 
     /// Whether the connection has resumed an earlier session, which has no verified chain.
-    var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(session)) }
+    var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(openSession)) }
 
     /// Whether the server has agreed on HTTP/2.
-    var hasAgreedOnHTTP2: Bool { unsafe ccurl_tls_agreed_on_http2(UnsafeMutableRawPointer(session)) }
+    var hasAgreedOnHTTP2: Bool { unsafe ccurl_tls_agreed_on_http2(UnsafeMutableRawPointer(openSession)) }
 
     /// The transfer for which libcurl makes the handshake.
     var transfer: Transfer? { easy.transfer }

@@ -240,6 +240,14 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// libcurl may close such a connection, with its session, before the first byte of a request is sent.
+    @Test func aServerThatOnlyMakesHandshakes() async throws {
+        let world = try World(tls: LoopbackServer.TLS()) { $0.connection.reset() }
+        let outcomes = try await world.performTogether(20)
+        #expect(outcomes.count == 20 && outcomes.allSatisfy { $0.end?.failure != nil })
+        try await world.finish()
+    }
+
     // MARK: The protocol
 
     /// A server of HTTP/1.1 over TLS, which agrees on no protocol.
