@@ -32,6 +32,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private var waitsForRoom = false
     /// Whether the delegate of the first transfer has not accepted the certificates, so that nothing is sent.
     private var isRefused = false
+    /// Whether receiving goes on in the next turn of the loop.
+    private var receivesSoon = false
     /// The server's GOAWAY, if it has sent one.
     private var goAway: HTTP2GoAway?
     /// The timer for the session's next check.
@@ -73,9 +75,12 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Returns whether the connection can be used for the stream of a transfer now. What the server has sent on an idle one is read first.
     func isUsable(for transfer: Transfer) -> Bool {
-        guard room > 0 else { return false }
-        // A resumed session has no verified chain.
-        if transfer.options.readsCertificates, link.tls?.isResumed == true { return false }
+        guard room > 0 else {
+            // The numbers of streams have an end.
+            if session?.takesStreams == false { leave(in: table) }
+            return false
+        }
+        guard hasChain(for: transfer) else { return false }
         let present = engine.now
         let lifetime = engine.configuration.maximumLifetimeSeconds
         let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
@@ -90,6 +95,11 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             isReady()
         }
         return room > 0
+    }
+
+    /// Returns whether the connection has the certificates that a transfer reads, if it does. A resumed session has no verified chain.
+    func hasChain(for transfer: Transfer) -> Bool {
+        !transfer.options.readsCertificates || link.tls?.isResumed != true
     }
 
     /// Whether the server has to prove first that it is there.
@@ -116,6 +126,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
                 return engine.update(transfer)
             }
         }
+        // Nothing is sent to a server whose certificates the delegate does not accept, or after a cancellation.
+        guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
         (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
@@ -128,8 +140,11 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             return table.end(transfer, error)
         }
         transfer.delegate?.transferIsConnected()
-        // The delegate may have cancelled the transfer, of which nothing is sent then.
-        if transfer.isCancelled || transfer.failure != nil { engine.update(transfer) }
+        // The delegate may have cancelled the transfer, of which nothing is sent then, although the frames may leave before the changes.
+        if transfer.isCancelled || transfer.failure != nil {
+            if let stream = transfer.wire.stream { session.cancel(stream) }
+            engine.update(transfer)
+        }
         isReady()
     }
 
@@ -213,8 +228,12 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Continues to receive in the next turn of the loop. The kernel reports a socket again, but not the bytes that TLS has received.
     private func receiveSoon() {
-        guard link.tls != nil else { return }
-        engine.submit { self.receive() }
+        guard link.tls != nil, !receivesSoon else { return }
+        receivesSoon = true
+        engine.submit { [self] in
+            receivesSoon = false
+            receive()
+        }
     }
 
     /// Handles the end or the failure of the connection.
@@ -272,8 +291,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         engine.executor.engineLoop.set(timer, onSystemAt: deadline)
     }
 
-    /// Makes the session's check.
+    /// Makes the session's check. The thread may have been held up, so that the server's bytes wait in the kernel.
     func timerIsDue() {
+        receive()
         session?.check()
         isReady()
     }
@@ -357,6 +377,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     func stream(_ stream: HTTP2Stream, didReceiveInformational head: WireHead) {
         guard let transfer = present(stream) else { return }
         noteFirstByte(transfer)
+        transfer.activity.last = engine.now
         transfer.delegate?.transferDidReceiveInformational(head)
     }
 
@@ -391,6 +412,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     func streamDidEnd(_ stream: HTTP2Stream, trailers: WireFields) {
+        pool.calm.didReceiveResponse(at: now)
         guard let transfer = present(stream) else { return }
         table.end(transfer, nil, trailers: trailers, keeps: true)
     }

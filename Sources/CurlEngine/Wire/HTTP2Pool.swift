@@ -13,9 +13,9 @@ final class HTTP2Pool {
     /// The largest number of connections.
     private let maximum: Int
     private(set) var connections: [HTTP2Connection] = []
-    /// The transfers that wait for a stream, or for the protocol of the server.
+    /// The transfers that wait for a stream, or for the protocol of the server, and some that have left since.
     private var waiting = FIFO<Transfer>()
-    /// The number of waiting transfers that were not cancelled.
+    /// The number of waiting transfers.
     private var waitingCount = 0
     /// The number of connections that are being made.
     private var leading = 0
@@ -57,14 +57,15 @@ final class HTTP2Pool {
             if let http1End, now < http1End { return .http1 }
             if hasIdle, leading == 0, !speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }
-        return mayConnect ? .connection : .wait
+        return mayConnect(for: transfer) ? .connection : .wait
     }
 
     /// The way of the transfer that has waited longest; `nil` if it waits further.
     var wayForNext: Way? {
+        while let first = waiting.peek, first.wire.sharing != .waiting { _ = waiting.popFirst() }
         guard let transfer = waiting.peek else { return nil }
         if let connection = connection(for: transfer) { return .stream(connection) }
-        return mayConnect ? .connection : nil
+        return mayConnect(for: transfer) ? .connection : nil
     }
 
     /// Returns a connection with room for the stream of a transfer, if any.
@@ -89,9 +90,10 @@ final class HTTP2Pool {
     /// An idle connection, if any.
     var idleConnection: HTTP2Connection? { connections.first(where: \.isIdle) }
 
-    private var mayConnect: Bool {
+    private func mayConnect(for transfer: Transfer) -> Bool {
         guard leading > 0 else {
-            return connections.count < maximum && !connections.contains(where: \.isInDoubt)
+            return connections.count { $0.hasChain(for: transfer) } < maximum
+                && !connections.contains(where: \.isInDoubt)
         }
         if hasFailed, connections.isEmpty { return true }
         return connections.count + leading < maximum
@@ -125,13 +127,21 @@ final class HTTP2Pool {
         transfer.connection.wire.sharing = .none
         if sharing == .waiting {
             waitingCount -= 1
-            waiting.removeAll { $0 === transfer }
+            // One search for many transfers.
+            if waiting.count > 2 * waitingCount + 16 { waiting.removeAll { $0.wire.sharing != .waiting } }
         }
         guard sharing == .leading else { return [] }
         leading -= 1
-        guard leading == 0, connections.isEmpty else { return [] }
+        guard connections.isEmpty else { return serveSoon() }
+        guard leading == 0 else { return [] }
         hasFailed = !transfer.isCancelled
         return take(hasFailed ? waitingCount : 1)
+    }
+
+    /// Lets the transfer that has waited longest make a connection at the end of the turn of the loop, if the other ones have no room.
+    private func serveSoon() -> [Transfer] {
+        connections.first?.isReady()
+        return []
     }
 
     /// Records that a transfer got a connection over HTTP/1.1. Returns the transfers that start now.
@@ -140,7 +150,7 @@ final class HTTP2Pool {
         leading -= 1
         hasFailed = false
         // Where HTTP/2 is spoken, a single server may lack it.
-        guard connections.isEmpty else { return [] }
+        guard connections.isEmpty else { return serveSoon() }
         speaksHTTP2 = false
         http1End = now.advanced(by: Self.memory)
         return take(waitingCount)
@@ -164,12 +174,13 @@ final class HTTP2Pool {
     /// Removes and returns the transfer that has waited longest.
     func next() -> Transfer? { take(1).first }
 
-    /// Returns all waiting transfers, because the engine ends.
+    /// Removes and returns all waiting transfers.
     func takeAll() -> [Transfer] { take(waitingCount) }
 
     private func take(_ count: Int) -> [Transfer] {
         var taken: [Transfer] = []
         while taken.count < count, let transfer = waiting.popFirst() {
+            guard transfer.wire.sharing == .waiting else { continue }
             transfer.connection.wire.sharing = .none
             waitingCount -= 1
             taken.append(transfer)

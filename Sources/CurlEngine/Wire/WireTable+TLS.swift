@@ -53,8 +53,12 @@ extension WireTable {
 
     private func handshakeHasFailed(for transfer: Transfer, _ failure: EngineFailure) {
         guard let failure = transfer.failure ?? transfer.considerChallenge(failure) else {
-            // Nothing of the request was sent.
-            return restart(transfer, needsConnection: transfer.wire.needsConnection)
+            // Nothing of the request was sent. Others go on waiting for the connection.
+            let (needsConnection, sharing) = (transfer.wire.needsConnection, transfer.wire.sharing)
+            transfer.connection.wire.sharing = .none
+            restart(transfer, needsConnection: needsConnection)
+            transfer.connection.wire.sharing = sharing
+            return
         }
         let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
         end(transfer, mayHaveBeenSent ? failure.as(.replayRefused) : failure)
@@ -233,14 +237,18 @@ extension WireTable {
             unsafe http2.ready = []
             for connection in ready {
                 connection.isReadyListed = false
-                serve(connection.pool)
+                serve(connection.pool, now: connection.now)
                 connection.flush()
             }
         }
     }
 
     /// Lets transfers go on that wait for streams.
-    private func serve(_ pool: HTTP2Pool) {
+    private func serve(_ pool: HTTP2Pool, now: EngineInstant) {
+        // A server that asks for calm gets nothing for a time.
+        if pool.hasWaiting, pool.calm.isOn(at: now), let end = pool.calm.end {
+            for transfer in pool.takeAll() { delay(transfer, until: end) }
+        }
         while pool.hasWaiting {
             guard let way = pool.wayForNext, let transfer = pool.next() else { return }
             waiting.remove(transfer)

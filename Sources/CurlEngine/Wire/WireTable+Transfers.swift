@@ -313,7 +313,8 @@ extension WireTable {
     }
 
     /// Starts a transfer again, with a new connection if an idle one was dead.
-    func restart(_ transfer: Transfer, needsConnection: Bool) {
+    func restart(_ transfer: Transfer, needsConnection: Bool, mustSpeakHTTP1: Bool = false) {
+        if mustSpeakHTTP1 { transfer.connection.wire.mustSpeakHTTP1 = true }
         prepareToRestart(transfer, needsConnection: needsConnection)
         transfer.engine.enqueue([transfer])
     }
@@ -332,6 +333,7 @@ extension WireTable {
         var wire = WireProgress()
         (wire.needsConnection, wire.mustSpeakHTTP1) = (needsConnection, transfer.wire.mustSpeakHTTP1)
         transfer.wire = wire
+        transfer.connection.hadStreams = false
     }
 
     /// Applies the changes of a transfer.

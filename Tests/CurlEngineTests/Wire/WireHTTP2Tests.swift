@@ -15,11 +15,13 @@ struct WireHTTP2Tests {
         let trust: TransferTrust
 
         init(
-            tls: LoopbackServer.TLS? = nil, _ script: @escaping @Sendable (RawHTTP2) throws -> Void
+            tls: LoopbackServer.TLS? = nil, connections: Int = 4,
+            _ script: @escaping @Sendable (RawHTTP2) throws -> Void
         ) throws {
             server = try LoopbackServer(tls: tls) { try script(RawHTTP2(connection: $0)) }
             var configuration = EngineConfiguration()
             configuration.speaksHTTP2 = true
+            configuration.sharedConnections = connections
             run = EngineRun(configuration)
             var rules = TransferTrust.Rules()
             if let tls { rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false) }
@@ -57,11 +59,11 @@ struct WireHTTP2Tests {
             + RawHTTP2.frame(RawHTTP2.data, RawHTTP2.endStream, stream: stream, Array(text.utf8))
     }
 
-    /// Returns the frame of a GOAWAY without an error.
-    private static func goAway(last stream: UInt32) -> [UInt8] {
+    /// Returns the frame of a GOAWAY.
+    private static func goAway(last stream: UInt32, code: UInt8 = 0) -> [UInt8] {
         RawHTTP2.frame(
             RawHTTP2.goAway, 0, stream: 0,
-            (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + [0, 0, 0, 0])
+            (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + [0, 0, 0, code])
     }
 
     @Test func requestsShareAConnection() async throws {
@@ -129,6 +131,32 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// Requests that wait for a stream are no exception.
+    @Test func nothingIsSentForATimeToAServerThatAsksForCalm() async throws {
+        let calls = Locked([ContinuousClock.Instant]())
+        let world = try World(connections: 1) { peer in
+            let first = try peer.readRequest()
+            guard peer.connection.ordinal == 1 else {
+                calls.withLock { $0.append(.now) }
+                try peer.connection.write(Self.answer(first))
+                while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
+            }
+            // One stream at a time.
+            try peer.connection.write(RawHTTP2.frame(RawHTTP2.settings, 0, stream: 0, [0, 3, 0, 0, 0, 1]))
+            try peer.connection.write(Self.answer(first))
+            let second = try peer.readFurtherRequest()
+            calls.withLock { $0.append(.now) }
+            try peer.connection.write(Self.answer(second) + Self.goAway(last: second, code: 0xb))
+            _ = try peer.connection.readToEnd()
+        }
+        #expect(try await world.get().text == "good")
+        let outcomes = try await world.performTogether(3)
+        #expect(outcomes.allSatisfy { $0.text == "good" } && world.server.acceptedCount == 2)
+        let (start, end) = try calls.withLock { (try #require($0.first), try #require($0.last)) }
+        #expect(end - start >= HTTP2Repetition.calmWait)
+        try await world.finish()
+    }
+
     @Test func aCancelledRequestResetsItsStreamAlone() async throws {
         let world = try World { peer in
             let stream = try peer.readRequest()
@@ -156,16 +184,42 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
-    /// A delegate that cancels its transfer when it gets certificates, or the head of the response.
+    @Test func nothingIsSentForARequestThatIsCancelledBeforeItsStream() async throws {
+        let world = try World { peer in
+            let first = try peer.readRequest(), next = try peer.readFurtherRequest()
+            // The stream between them is the cancelled one.
+            guard (first, next) == (1, 5) else { return peer.connection.reset() }
+            for stream in [first, next] { try peer.connection.write(Self.answer(stream)) }
+            _ = try peer.connection.readToEnd()
+        }
+        let options = try world.options(), run = world.run
+        let outcomes: [EngineRun.Outcome] = await withContinuation { continuation in
+            run.executor.submit {
+                let first = EngineRun.Outcome()
+                let last = EngineRun.Outcome(whenEnded: { continuation.resume(returning: [first, $0]) })
+                run.start(options, first)
+                let delegate = Cancelling(whenConnected: true) {}
+                delegate.transfer = run.engine.start(options, delegate: delegate)
+                run.start(options, last)
+            }
+        }
+        #expect(outcomes.allSatisfy { $0.text == "good" } && world.server.acceptedCount == 1)
+        try await world.finish()
+    }
+
+    /// A delegate that cancels its transfer when it gets certificates or the head of the response, or when there is a connection.
     private final class Cancelling: TransferDelegate, @unchecked Sendable {
         // Unchecked: accessed only on the engine thread.
         var transfer: Transfer?
+        private let cancelsEarly: Bool
         private let whenCancelled: () -> Void
 
-        init(_ whenCancelled: @escaping () -> Void) { self.whenCancelled = whenCancelled }
+        init(whenConnected cancelsEarly: Bool = false, _ whenCancelled: @escaping () -> Void) {
+            (self.cancelsEarly, self.whenCancelled) = (cancelsEarly, whenCancelled)
+        }
 
         func transferDidReceiveCertificates(_ chain: CertificateChain?) { cancel() }
-        func transferIsConnected() {}
+        func transferIsConnected() { if cancelsEarly { cancel() } }
         func transferDidReceiveInformational(_ head: WireHead) {}
         func transferDidReceiveHead(_ head: WireHead) { cancel() }
         private func cancel() {
@@ -173,6 +227,46 @@ struct WireHTTP2Tests {
             transfer = nil
             whenCancelled()
         }
+        func transferDidReceiveBody(_ bytes: RawSpan) {}
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) {}
+    }
+
+    /// A server may send such heads to keep a request alive.
+    @Test func anInformationalHeadIsASignOfLife() async throws {
+        let world = try World { peer in
+            let stream = try peer.readRequest()
+            let head = RawHTTP2.field(":status", "102")
+            try peer.connection.write(RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, head))
+            _ = try peer.connection.readToEnd()
+        }
+        let options = try world.options(), run = world.run
+        let isAlive: Bool = await withContinuation { continuation in
+            run.executor.submit {
+                let delegate = Listening { continuation.resume(returning: $0.times.last > $0.start) }
+                delegate.transfer = run.engine.start(options, delegate: delegate)
+            }
+        }
+        #expect(isAlive)
+        try await world.finish()
+    }
+
+    /// A delegate that cancels its transfer after an informational head.
+    private final class Listening: TransferDelegate, @unchecked Sendable {
+        // Unchecked: accessed only on the engine thread.
+        var transfer: Transfer?
+        private let whenInformed: (Transfer) -> Void
+
+        init(_ whenInformed: @escaping (Transfer) -> Void) { self.whenInformed = whenInformed }
+
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {
+            guard let transfer else { return }
+            whenInformed(transfer)
+            transfer.cancel()
+            self.transfer = nil
+        }
+        func transferDidReceiveHead(_ head: WireHead) {}
         func transferDidReceiveBody(_ bytes: RawSpan) {}
         func transferNeedsBody() {}
         func transferDidEnd(_ end: TransferEnd) {}
@@ -250,19 +344,21 @@ struct WireHTTP2Tests {
 
     // MARK: The protocol
 
-    /// A server of HTTP/1.1 over TLS, which agrees on no protocol.
-    private struct OldWorld {
+    /// A server over TLS, which agrees on no protocol.
+    private struct SecureWorld {
         let server: LoopbackServer
         let run: EngineRun
         let trust: TransferTrust
 
-        init() throws {
-            let tls = try LoopbackServer.TLS()
-            server = try LoopbackServer(tls: tls) { connection in
+        init(
+            _ script: @escaping @Sendable (LoopbackServer.Connection) throws -> Void = { connection in
                 while try connection.nextRequest() != nil {
                     try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
                 }
             }
+        ) throws {
+            let tls = try LoopbackServer.TLS()
+            server = try LoopbackServer(tls: tls, script: script)
             var configuration = EngineConfiguration()
             configuration.speaksHTTP2 = true
             run = EngineRun(configuration)
@@ -279,7 +375,7 @@ struct WireHTTP2Tests {
     }
 
     @Test func aServerWithoutHTTP2IsSpokenToOverHTTP1() async throws {
-        let world = try OldWorld()
+        let world = try SecureWorld()
         let first = await world.run.perform(try world.options(.http2OverTLS))
         let second = await world.run.perform(try world.options(.http2OverTLS))
         #expect(first.head?.version == .http1_1 && second.text == "good" && world.server.acceptedCount == 1)
@@ -303,11 +399,26 @@ struct WireHTTP2Tests {
     }
 
     @Test func nothingIsSentIfHTTP2IsDemandedAndNotAgreedOn() async throws {
-        let world = try OldWorld()
+        let world = try SecureWorld()
         let outcome = await world.run.perform(try world.options(.http2Only))
         #expect(outcome.end?.failure?.kind == .http2NotAgreed)
         try await world.server.waitUntilAllClosed()
         #expect(world.server.requests.isEmpty && world.server.acceptedCount == 1)
+        await world.run.finish()
+    }
+
+    @Test func theReportHasWhatTheHandshakeHasAgreedOn() async throws {
+        let world = try SecureWorld { connection in
+            let peer = RawHTTP2(connection: connection)
+            try connection.write(Self.answer(try peer.readRequest()))
+            while true { try connection.write(Self.answer(try peer.readFurtherRequest())) }
+        }
+        for isReused in [false, true] {
+            let outcome = await world.run.perform(try world.options(.http2PriorKnowledge))
+            let report = outcome.end?.report
+            #expect(outcome.text == "good" && report?.isReusedConnection == isReused)
+            #expect(report?.tlsResult?.value.version != nil)
+        }
         await world.run.finish()
     }
 }
