@@ -40,6 +40,11 @@ package struct EngineConfiguration: Sendable {
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL
 
+    /// Whether several requests can share an HTTP/2 connection: the engine's own, or one of a libcurl that multiplexes reliably.
+    package static let sharesConnections =
+        LibcurlFeatures.current.canMultiplex
+        || Self().speaksHTTP2 && HTTP2Session.isAvailable && LibcurlFeatures.current.lendsSessions
+
     /// Creates a configuration with the default values.
     package init() {}
 

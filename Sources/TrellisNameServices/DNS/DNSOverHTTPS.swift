@@ -82,7 +82,7 @@ public struct DNSOverHTTPS: NameResolver {
             try configuration.route.addresses.set(bootstrap, for: wire.host, port: Int(wire.port))
         }
         // Some DNS servers speak nothing before HTTP/2 (RFC 8484, section 5.2).
-        if configuration.httpVersion == .automatic, !LibcurlFeatures.current.canMultiplex {
+        if configuration.httpVersion == .automatic, !EngineConfiguration.sharesConnections {
             configuration.httpVersion = .http3Preferred
         }
         self.url = text

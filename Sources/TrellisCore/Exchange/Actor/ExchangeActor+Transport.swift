@@ -124,7 +124,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
 
     /// Whether the exchange has waited for its slot, and has a connection that others can share.
     private var mayRevealSharing: Bool {
-        state.has(.hasWaited) && prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+        state.has(.hasWaited) && prepared.mayShareConnection && EngineConfiguration.sharesConnections
             && work.task?.sharesConnection == true
     }
 

@@ -151,7 +151,7 @@ final class ConnectionAdmission: Sendable {
     /// Requests a slot on the exchange's engine. Returns the index of its origin in the queue.
     func enter(_ exchange: ExchangeActor) -> (originIndex: Scheduler.OriginIndex, result: Result) {
         let prepared = exchange.prepared
-        let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+        let mayShare = prepared.mayShareConnection && EngineConfiguration.sharesConnections
         let applicant = Applicant(exchange: exchange)
         let hint = prepared.wire.url.queueHint
         let entry = state.withLock { state in
