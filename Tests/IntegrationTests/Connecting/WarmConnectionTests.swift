@@ -88,6 +88,23 @@ struct WarmConnectionTests {
         #expect(server.acceptedCount == 4)
     }
 
+    /// A program may cancel its requests at any time.
+    @Test func connectionsAreKeptOpenAfterAllRequestsWereCancelled() async throws {
+        // The server does not answer the handshake.
+        let server = try LoopbackServer { connection in _ = try connection.readToEnd() }
+        let clock = TestClock()
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http1Only
+        configuration.keptConnections = [server.url(scheme: "https"): 1]
+        let session = Session(configuration: configuration, clock: clock)
+        try await server.waitUntilAccepted(count: 1)
+        await session.cancelAllRequests()
+        await clock.waitForSleepers()
+        clock.move(by: .seconds(1))
+        try await server.waitUntilAccepted(count: 2)
+        await session.shutdown()
+    }
+
     /// The session ends, although it keeps connections open.
     @Test func connectionsThatAreKeptEndWithTheSession() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }

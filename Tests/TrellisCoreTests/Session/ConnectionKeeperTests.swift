@@ -1,8 +1,9 @@
+import CurlEngine
 import Testing
 
 @testable import TrellisCore
 
-/// The pauses of a session that keeps connections open.
+/// The pauses of a session that keeps connections open, and the losses of connections.
 struct ConnectionKeeperTests {
     @Test func thePausesGrowWithTheFailuresUpToAMinute() {
         var pace = ConnectionKeeper.Pace()
@@ -17,5 +18,21 @@ struct ConnectionKeeperTests {
         #expect(pace.pause(after: nil) == .seconds(2))
         #expect(pace.pause(after: ConnectionKeeper.Pace.usualTime) == .zero)
         #expect(pace.pause(after: .zero) == .seconds(1))
+    }
+
+    /// Otherwise the session would pause after it has opened them.
+    @Test func lossesBeforeTheConnectionsWereOpenedDoNotCount() async {
+        let losses = ConnectionKeeper.Losses()
+        losses.tell(at: EngineInstant(nanoseconds: 1))
+        losses.end()
+        #expect(await losses.wait(since: EngineInstant(nanoseconds: 2)) == false)
+    }
+
+    @Test func aLossIsNotMissed() async {
+        let losses = ConnectionKeeper.Losses()
+        for instant in 1...2 { losses.tell(at: EngineInstant(nanoseconds: UInt64(instant))) }
+        #expect(await losses.wait(since: EngineInstant(nanoseconds: 2)))
+        losses.end()
+        #expect(await losses.wait(since: EngineInstant(nanoseconds: 0)) == false)
     }
 }

@@ -18,9 +18,27 @@ final class ConnectionKeeper: Sendable {
         }
     }
 
+    /// The instants at which connections were lost. The last one is kept until it is waited for.
+    struct Losses: Sendable {
+        private let instants = AsyncStream<EngineInstant>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+        func tell(at instant: EngineInstant) { instants.continuation.yield(instant) }
+
+        /// Ends all waits.
+        func end() { instants.continuation.finish() }
+
+        /// Waits for a loss. Returns `false` after the end.
+        ///
+        /// - Parameter start: The instant from which connections were opened for those that had been lost.
+        func wait(since start: EngineInstant) async -> Bool {
+            for await instant in instants.stream where instant >= start { return true }
+            return false
+        }
+    }
+
     private let origin: String
     private let count: Int
-    private let losses = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let losses = Losses()
     private let task = Locked<Task<Void, Never>?>(nil)
 
     init(_ origin: String, count: Int) {
@@ -31,8 +49,8 @@ final class ConnectionKeeper: Sendable {
     /// Opens the connections of a session, and opens others for those that are closed.
     func begin(in session: Session) {
         guard let queue = session.preparation.queue(of: Request(origin)) else { return }
-        session.engines.admission.watch(queue, below: count) { [continuation = losses.continuation] in
-            continuation.yield()
+        session.engines.admission.watch(queue, below: count) { [losses, clock = session.clock] in
+            losses.tell(at: clock.now())
         }
         task.withLock { task in
             task = Task(executorPreference: globalConcurrentExecutor) { [weak session, self] in
@@ -40,10 +58,7 @@ final class ConnectionKeeper: Sendable {
                 while let (clock, timekeeper) = session.map({ ($0.clock, $0.timekeeper) }) {
                     let start = clock.now()
                     guard let isOpen = await open(in: session) else { return }
-                    if isOpen {
-                        var losses = losses.stream.makeAsyncIterator()
-                        guard await losses.next() != nil else { return }
-                    }
+                    if isOpen, await !losses.wait(since: start) { return }
                     let pause = pace.pause(after: isOpen ? .nanoseconds(clock.now().nanoseconds(since: start)) : nil)
                     if pause > .zero, (try? await timekeeper.delay(for: pause)) != true { return }
                 }
@@ -57,7 +72,9 @@ final class ConnectionKeeper: Sendable {
             try await session?.connect(to: origin, count: count)
             return session == nil ? nil : true
         } catch let error as TrellisError {
-            return [.cancelled, .invalidURL, .invalidRequest, .unsupported].contains(error.kind) ? nil : false
+            // The program may have cancelled all requests, and goes on.
+            if error.kind == .cancelled { return session?.life.isShutDown == false ? false : nil }
+            return [.invalidURL, .invalidRequest, .unsupported].contains(error.kind) ? nil : false
         } catch {
             return nil
         }
@@ -65,7 +82,7 @@ final class ConnectionKeeper: Sendable {
 
     /// Opens no more connections.
     func end() {
-        losses.continuation.finish()
+        losses.end()
         task.withLock { $0 }?.cancelOffEngine()
     }
 }
