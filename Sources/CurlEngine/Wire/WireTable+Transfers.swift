@@ -313,8 +313,7 @@ extension WireTable {
     }
 
     /// Starts a transfer again, with a new connection if an idle one was dead.
-    func restart(_ transfer: Transfer, needsConnection: Bool, mustSpeakHTTP1: Bool = false) {
-        if mustSpeakHTTP1 { transfer.connection.wire.mustSpeakHTTP1 = true }
+    func restart(_ transfer: Transfer, needsConnection: Bool) {
         prepareToRestart(transfer, needsConnection: needsConnection)
         transfer.engine.enqueue([transfer])
     }
