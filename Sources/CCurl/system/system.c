@@ -65,7 +65,7 @@ int ccurl_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); 
 void ccurl_eventfd_signal(int fd) {
   uint64_t one = 1;
   ssize_t written = write(fd, &one, sizeof(one));
-  (void)written;  // EAGAIN: the counter is full, so the loop wakes in any case
+  (void)written;  // EAGAIN: the counter is full, after more signals than any process sends
 }
 
 enum ccurl_wait ccurl_socket_wait(int fd, int64_t awake_ns, int64_t asleep_ns) {

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The transfers that the engine serves without libcurl: HTTP/1.1 over a socket, with a server or with a proxy that makes no tunnel.
+/// The transfers that the engine serves without libcurl, except for the handshakes with proxies and of TLS.
 extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {

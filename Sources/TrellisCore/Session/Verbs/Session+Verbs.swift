@@ -753,7 +753,7 @@ extension Session {
     /// Opens connections to the server of a request, which is not sent: later requests wait neither for TCP nor for TLS.
     ///
     /// ```swift
-    /// try await session.connect(to: "https://api.example.com", count: 4)
+    /// try await session.connect(to: "http://api.internal:8080", count: 4)
     /// ```
     ///
     /// Opens as many connections as are missing for `count`, where those in use count, and returns when all of them are idle. An idle
@@ -761,8 +761,8 @@ extension Session {
     /// names, rules of TLS and limits of time apply as to the request. No step runs, and no event monitor is told. A transport that makes
     /// no connections, such as a mock, is not asked.
     ///
-    /// Connections that libcurl itself speaks HTTP on cannot be opened in advance (``TrellisError/Kind/unsupported``): those for HTTP/2 and
-    /// HTTP/3, and those through SOCKS or a tunnel.
+    /// Connections for HTTP/2 and HTTP/3, on which libcurl speaks HTTP, cannot be opened in advance (``TrellisError/Kind/unsupported``).
+    /// With libcurl 8.4 and later, an `https` URL therefore needs ``HTTPVersionPolicy/http1Only``.
     ///
     /// - Parameters:
     ///   - request: The request, or the URL of the origin, whose path does not matter.
