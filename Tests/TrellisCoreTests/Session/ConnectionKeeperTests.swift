@@ -35,4 +35,13 @@ struct ConnectionKeeperTests {
         losses.end()
         #expect(await losses.wait(since: EngineInstant(nanoseconds: 0)) == false)
     }
+
+    /// Another engine has closed its idle connections.
+    @Test func theConnectionsOfAllEnginesCount() {
+        var watch = ConnectionAdmission.Watch(minimum: 2) {}
+        #expect(!watch.record(1, on: 1) && !watch.record(3, on: 1))
+        #expect(!watch.record(0, on: 0) && !watch.record(2, on: 1))
+        #expect(watch.record(1, on: 1) && !watch.record(1, on: 0))
+        #expect(watch.record(0, on: 1) && watch.record(0, on: 0) && !watch.record(0, on: 0))
+    }
 }

@@ -29,11 +29,24 @@ final class ConnectionAdmission: Sendable {
     }
 
     /// An origin whose connections are kept open.
-    private struct Watch {
+    struct Watch {
         let minimum: Int
         let whenLost: @Sendable () -> Void
-        /// The number of connections that an engine has told last.
-        var count = 0
+        /// The numbers of connections that the engines have told last.
+        private var counts: [Int: Int] = [:]
+
+        init(minimum: Int, whenLost: @escaping @Sendable () -> Void) {
+            (self.minimum, self.whenLost) = (minimum, whenLost)
+        }
+
+        /// Records the number of an engine's connections. Returns whether some were lost, and there are too few.
+        mutating func record(_ count: Int, on engine: Int) -> Bool {
+            let before = total
+            counts[engine] = count
+            return total < min(before, minimum)
+        }
+
+        private var total: Int { counts.values.reduce(0, +) }
     }
 
     /// The state that the lock guards.
@@ -67,21 +80,20 @@ final class ConnectionAdmission: Sendable {
         ) -> (losses: [@Sendable () -> Void], grants: [Scheduler.Grant]) {
             guard let counts else {
                 scheduler.closedAllIdle(on: engine)
-                for index in watches.values.indices { watches.values[index].count = 0 }
-                return (watches.values.map(\.whenLost), [])
+                return (watches.keys.compactMap { lost($0, count: 0, on: engine) }, [])
             }
             var grants: [Scheduler.Grant] = []
             for (origin, count) in counts {
                 scheduler.setConnections(count.connections, to: origin, on: engine)
                 if let streams = count.streams { grants += scheduler.allowed(streams, to: origin) }
             }
-            return (watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1.connections) }, grants)
+            return (
+                watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1.connections, on: engine) }, grants
+            )
         }
 
-        private mutating func lost(_ origin: String, count: Int) -> (@Sendable () -> Void)? {
-            guard let watch = watches[origin] else { return nil }
-            watches[origin]?.count = count
-            return count < min(watch.count, watch.minimum) ? watch.whenLost : nil
+        private mutating func lost(_ origin: String, count: Int, on engine: Int) -> (@Sendable () -> Void)? {
+            watches[origin]?.record(count, on: engine) == true ? watches[origin]?.whenLost : nil
         }
 
         /// Adds an engine. Returns the first engine if it must close its idle connections.
@@ -129,7 +141,7 @@ final class ConnectionAdmission: Sendable {
     /// Sets the number of engines that get requests without a connection; at most all engines that were added.
     func activate(_ count: Int) { state.withLock { $0.scheduler.activeCount = min(count, $0.engines.count) } }
 
-    /// Calls a closure whenever an engine has closed connections to an origin, and has fewer than a number.
+    /// Calls a closure whenever connections to an origin were closed, and there are fewer than a number.
     func watch(_ origin: String, below minimum: Int, whenLost: @escaping @Sendable () -> Void) {
         state.withLock { $0.watches[origin] = Watch(minimum: minimum, whenLost: whenLost) }
     }
