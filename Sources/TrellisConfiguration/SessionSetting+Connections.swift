@@ -11,12 +11,6 @@ extension SessionSetting {
         count("limits.perOrigin", default: "64", "The maximum number of connections to one origin") {
             if let count = $1 { $0.configuration.limits.perOrigin = count }
         },
-        count(
-            "limits.sharedPerOrigin", default: "4",
-            "The maximum number of connections to one origin over HTTP/2 and HTTP/3"
-        ) {
-            if let count = $1 { $0.configuration.limits.sharedPerOrigin = count }
-        },
         count("limits.requestsPerOrigin", "The maximum number of requests in flight to one origin") {
             if let count = $1 { $0.configuration.limits.requestsPerOrigin = count }
         },

@@ -36,7 +36,6 @@ extension SettingCase {
     private static let connections: [SettingCase] = [
         SettingCase("limits.total", .int(7), "7") { "\($0.limits.total)" },
         SettingCase("limits.perOrigin", .int(3), "3") { "\($0.limits.perOrigin)" },
-        SettingCase("limits.sharedPerOrigin", .int(2), "2") { "\($0.limits.sharedPerOrigin)" },
         SettingCase("limits.requestsPerOrigin", .int(4), "4") { "\($0.limits.requestsPerOrigin ?? 0)" },
         SettingCase("limits.idleLifetime", .int(5), "5.0 seconds") { "\($0.limits.idleLifetime)" },
         SettingCase("limits.maximumLifetime", .double(60), "60.0 seconds") { "\($0.limits.maximumLifetime)" },

@@ -13,10 +13,9 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var total: Int
     /// The maximum number of connections to one origin. The default is 64; a value less than 1 is taken as 1.
     public var perOrigin: Int
-    /// The maximum number of connections to one origin over HTTP/2 and HTTP/3, at most ``perOrigin``. The default is 4; a value less than 1
-    /// is taken as 1. Further connections are opened while the others carry as many requests as the server allows, and closed after
-    /// ``idleLifetime``. A libcurl that itself speaks HTTP/2 opens up to ``perOrigin``.
-    public var sharedPerOrigin: Int
+    /// The maximum number of connections to one origin on which the engine itself speaks HTTP/2, at most ``perOrigin``; a value less than 1
+    /// is taken as 1. Without effect while libcurl speaks it (``EngineConfiguration/speaksHTTP2``).
+    var sharedPerOrigin = 4
     /// The maximum number of requests in flight to one origin, over any number of connections; `nil`, the default, sets no limit. A value
     /// less than 1 is taken as 1.
     ///
@@ -35,17 +34,15 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - total: The maximum number of connections in total.
     ///   - perOrigin: The maximum number of connections to one origin.
-    ///   - sharedPerOrigin: The maximum number of connections to one origin over HTTP/2 and HTTP/3.
     ///   - requestsPerOrigin: The maximum number of requests in flight to one origin; no limit unless given.
     ///   - idleLifetime: The time for which an unused connection is kept.
     ///   - maximumLifetime: The age after which a connection is not used for new requests.
     public init(
-        total: Int = 256, perOrigin: Int = 64, sharedPerOrigin: Int = 4, requestsPerOrigin: Int? = nil,
-        idleLifetime: Duration = .seconds(45), maximumLifetime: Duration = .seconds(3600)
+        total: Int = 256, perOrigin: Int = 64, requestsPerOrigin: Int? = nil, idleLifetime: Duration = .seconds(45),
+        maximumLifetime: Duration = .seconds(3600)
     ) {
         self.total = total
         self.perOrigin = perOrigin
-        self.sharedPerOrigin = sharedPerOrigin
         self.requestsPerOrigin = requestsPerOrigin
         self.idleLifetime = idleLifetime
         self.maximumLifetime = maximumLifetime

@@ -139,3 +139,10 @@ struct SharedConnectionsTests {
         #expect(most <= 66)
     }
 }
+
+extension ConnectionLimits {
+    fileprivate init(total: Int = 256, perOrigin: Int = 64, sharedPerOrigin: Int) {
+        self.init(total: total, perOrigin: perOrigin)
+        self.sharedPerOrigin = sharedPerOrigin
+    }
+}
