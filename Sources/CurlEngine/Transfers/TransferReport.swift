@@ -72,7 +72,6 @@ extension TransferReport {
         if let connection = wire.http2 {
             isReusedConnection = wire.isReused
             (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
-            tlsResult = connection.link.tls?.result
             bytesSent = transfer.sending.takenBytes
             if case .bytes(let body) = transfer.options.body, wire.stream?.isRequestSent == true {
                 bytesSent = Int64(body.count)
