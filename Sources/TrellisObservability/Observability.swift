@@ -117,7 +117,7 @@ extension Observability {
         /// The counter `trellis.client.cache` of the requests that asked a cache, with `trellis.cache.result`: `hit`, `collapsed`
         /// (the response to an equal request), `revalidated`, `stale` (instead of a failure), `miss`, `bypass` or `unsatisfiable`.
         public static let cacheResults = MetricSet(rawValue: 1 << 6)
-        /// The meter `http.client.open_connections` of the connections of libcurl that are made, TLS included, and not closed, with
+        /// The meter `http.client.open_connections` of the connections of sessions that are made, TLS included, and not closed, with
         /// `http.connection.state`: `active` or `idle`. Up to ten milliseconds old. The values go to the factory of the session's last
         /// request that had one; when that changes, the values of the earlier factory become zero. Connections of another
         /// ``/Trellis/Transport`` are not counted.

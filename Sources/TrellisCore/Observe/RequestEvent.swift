@@ -78,7 +78,7 @@ public struct RequestEvent: Sendable {
         /// The assignment of a connection slot: a connection is being made or found.
         case admitted
         /// The beginning of the lookup of a name, for this request or for another one that needs the same name: the server's, or the one
-        /// of a proxy. A name whose addresses libcurl has looked up within the last minute is not looked up again.
+        /// of a proxy. A name whose addresses were looked up within the last minute is not looked up again.
         case lookingUp(host: String)
         /// The end of the lookup: an address of the name is known. Does not occur if the lookup fails, or if a connection becomes free.
         case lookedUp(host: String)
@@ -103,11 +103,11 @@ public struct RequestEvent: Sendable {
         /// The readiness of the connection, a new one or one that exists: the request is being sent. Occurs again if the request is
         /// sent again on another connection, because the first one was dead or the server has refused the request without processing it.
         indirect case connected(ConnectionInfo)
-        /// The sending of the head of a request with a body, as far as libcurl says. A body in memory may be on its way with it. Occurs
+        /// The sending of the head of a request with a body, as far as is known. A body in memory may be on its way with it. Occurs
         /// again with each ``connected(_:)``.
         case requestHeadSent
         /// The sending of the complete request, with the number of bytes of its body. The last byte was passed to the system, or over
-        /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as libcurl says.
+        /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as is known.
         case requestSent(bodySize: Int64)
         /// The arrival of an informational response head (1xx).
         case informational(ResponseHead)

@@ -1,7 +1,7 @@
 package import CurlEngine
 import FoundationEssentials
 
-/// The transport that uses libcurl on the session's engine thread.
+/// The transport of the session's engines: HTTP/1.1 by themselves, and libcurl.
 package struct LibcurlTransport: Transport {
     private let engine: CurlEngine
 
@@ -10,7 +10,7 @@ package struct LibcurlTransport: Transport {
         engine = CurlEngine(executor: executor, configuration: configuration)
     }
 
-    /// Starts a transfer of libcurl.
+    /// Starts a transfer.
     package func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let transfer = engine.makeTransfer(request.wire)
         engine.start(transfer, delegate: LibcurlEvents(events))
@@ -26,17 +26,17 @@ package struct LibcurlTransport: Transport {
     }
 }
 
-/// A libcurl transfer is a transport task.
+/// A transfer is a transport task.
 extension Transfer: FileTransportTask {
     /// Ends the body, and sends fields after it.
     package func finishSending(trailers: HTTPFields) {
         finishSending(trailers: trailers.map { ($0.name.rawName, $0.octetsBeyondUTF8 ?? Array($0.value.utf8)) })
     }
-    /// `true`: libcurl reports the bytes of the body that it takes.
+    /// `true`: the engine reports the bytes of the body that it takes.
     package var countsSentBody: Bool { true }
     /// The number of bytes of the response's body that were received so far, before decoding.
     package var receivedBodyBytes: Int64? { receivedCount }
-    /// The measurements of libcurl so far.
+    /// The measurements so far.
     package var report: TransportReport { TransportReport(measurements) }
     /// The instants at which bytes last moved.
     package var activity: TransportActivity? {
@@ -53,17 +53,17 @@ extension Transfer: FileTransportTask {
         details.added = addedConnection
         return details
     }
-    /// `true`: libcurl's log says when the request was sent.
+    /// `true`: the engine says when the request was sent.
     package var reportsSending: Bool { true }
 }
 
-/// The connection of a libcurl transfer. Its errors are the engine's.
+/// The connection of a transfer. Its errors are the engine's.
 extension SwitchedConnection: DuplexConnection {
     /// The executor of the engine's thread.
     package var executor: (any TaskExecutor)? { engineExecutor }
 }
 
-/// The receiver of the events of a libcurl transfer, which passes them on as events of a transport.
+/// The receiver of the events of a transfer, which passes them on as events of a transport.
 final class LibcurlEvents: TransferDelegate {
     private let events: any TransportEvents
 

@@ -2,7 +2,8 @@ package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
-/// The layer that sends requests: libcurl, or in tests one of TrellisTesting's, which responds without a network.
+/// The layer that sends requests: the session's engines with libcurl, or in tests one of TrellisTesting's, which responds without a
+/// network.
 ///
 /// A transport gets one absolute URL and performs one hop. The framework handles redirects, retries, queues and time limits, in the same
 /// way for every transport.

@@ -21,7 +21,8 @@ public enum Fault: Sendable, Hashable {
     case reset(Moment)
     /// The connection ends in order (FIN) at this moment; over TLS with a `close_notify` (RFC 8446, section 6.1).
     case close(Moment)
-    /// The connection ends (FIN) at this moment, over TLS without a `close_notify`, which libcurl 7.88.1 does not check, and 8.23.0 does.
+    /// The connection ends (FIN) at this moment, over TLS without a `close_notify`. Over HTTP/1.1 a session checks that; libcurl 7.88.1
+    /// does not, and 8.23.0 does.
     case closeWithoutNotify(Moment)
     /// The exchange waits for a time at this moment, and then continues.
     case latency(Duration, Moment)

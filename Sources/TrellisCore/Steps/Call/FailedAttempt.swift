@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Responses>). Streams are validated
 /// after their head was delivered, and responses that calls share (``RequestCoalescing``) by each call for itself.
 public struct FailedAttempt: Sendable {
-    /// The last request of the attempt, adapted and with the session's defaults, before libcurl adds its own fields. If the
+    /// The last request of the attempt, adapted and with the session's defaults, before the transport adds its own fields. If the
     /// attempt ended before it made a request, this is the last request of the call, and before the first one the caller's.
     public let request: Request
     /// The response, with any status; `nil` if no response was received.
