@@ -1,4 +1,4 @@
-/// A request that libcurl sends, and its response.
+/// A request that libcurl or the engine itself sends, and its response.
 ///
 /// A transfer belongs to the engine thread.
 package final class Transfer: @unchecked Sendable {

@@ -1,4 +1,4 @@
-/// The settings of one transfer in libcurl: one absolute URL and one hop.
+/// The settings of one transfer: one absolute URL and one hop.
 package final class TransferOptions: Sendable {
     /// The body of the request, which is sent after the head.
     package enum Body: Sendable {
@@ -146,7 +146,8 @@ package final class TransferOptions: Sendable {
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, receivePieceSize: receivePieceSize, sendPieceSize: sendPieceSize,
             maximumHeaderBytes: maximumHeaderBytes, connectLimit: connectLimit, readsCertificates: readsCertificates,
-            hasTrailers: hasTrailers, switchesProtocols: switchesProtocols, rank: rank)
+            hasTrailers: hasTrailers, switchesProtocols: switchesProtocols, rank: rank,
+            connectionCount: connectionCount)
     }
 
     /// libcurl's own limit on connecting: 300 seconds, in nanoseconds.

@@ -26,10 +26,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// The bytes that the socket has not taken, from ``start`` on.
     private var rest: [UInt8] = []
     private var start = 0
-    /// Whether TLS must receive a message of the server before it sends more.
-    private var waitsForServer = false
-    /// Whether TLS must send a message, for which the socket has no room, before it receives more.
-    private var waitsForRoom = false
+    /// What TLS must do first: receive a message before it sends more, or send one, for which the socket has no room, before it receives
+    /// more.
+    private var tlsWaits = (forServer: false, forRoom: false)
     /// Whether the delegate of the first transfer has not accepted the certificates, so that nothing is sent.
     private var isRefused = false
     /// Whether receiving goes on in the next turn of the loop.
@@ -198,8 +197,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Handles the socket, which is ready.
     func isReady(_ ready: ReadySocket) {
-        if ready.interest.contains(.read) || waitsForRoom {
-            (waitsForServer, waitsForRoom) = (false, false)
+        if ready.interest.contains(.read) || tlsWaits.forRoom {
+            (tlsWaits.forServer, tlsWaits.forRoom) = (false, false)
             receive()
         }
         isReady()
@@ -242,7 +241,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         case CCURL_TLS_WAIT: return
         case CCURL_TLS_MORE: receiveSoon()
         case CCURL_TLS_FULL:
-            waitsForRoom = true
+            tlsWaits.forRoom = true
             isReady()
         case 0, CCURL_TLS_CUT_OFF:
             let failure = EngineFailure(CURLE_GOT_NOTHING, detail: "the server closed the connection")
@@ -258,7 +257,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             return
         }
         var left = Self.bytesPerTurn
-        while phase == .open || phase == .failed, !waitsForServer {
+        while phase == .open || phase == .failed, !tlsWaits.forServer {
             if start < rest.count {
                 let sent = unsafe rest.withUnsafeBytes { unsafe push(UnsafeRawBufferPointer(rebasing: $0[start...])) }
                 start += sent
@@ -277,8 +276,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         guard phase == .open else { return }
         // With the rest of a turn, the socket has room, so that the next turn of the loop continues.
         let wantsToSend = start < rest.count || left <= 0
-        let interest: SocketInterest = wantsToSend && !waitsForServer ? [.read, .write] : .read
-        watch(for: waitsForRoom ? .write : interest, on: engine)
+        let interest: SocketInterest = wantsToSend && !tlsWaits.forServer ? [.read, .write] : .read
+        watch(for: tlsWaits.forRoom ? .write : interest, on: engine)
         setTimer()
     }
 
@@ -307,7 +306,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
                 count += sent
                 continue
             }
-            waitsForServer = sent == Int(CCURL_TLS_MORE)
+            tlsWaits.forServer = sent == Int(CCURL_TLS_MORE)
             if sent == Int(CCURL_TLS_FAILED) {
                 // The server may have said why before.
                 let failure = link.failure("Send", CURLE_SEND_ERROR)

@@ -119,4 +119,10 @@ struct WireAdvanceTests {
         #expect(await run.perform(options).end?.failure?.kind == .unsupported)
         await run.finish()
     }
+
+    /// Otherwise a request would be sent.
+    @Test func theSettingsWithoutAnExpectationConnectInAdvanceToo() throws {
+        let options = TransferOptions(url: try WireURL(parsing: "http://a/"), method: "GET", connectionCount: 2)
+        #expect(options.withoutExpectation.connectionCount == 2)
+    }
 }
