@@ -44,10 +44,10 @@ public final class Session: Sendable {
     /// - Parameters:
     ///   - configuration: The session's configuration.
     ///   - transport: The transport that carries the requests, for tests and for servers in the same process. The default is `nil`:
-    ///     libcurl.
+    ///     the session's engines, with libcurl.
     ///   - clock: The clock of every limit on time and of every pause, such as the `TestClock` of `TrellisTesting`. The default is `nil`:
-    ///     the system's monotonic clock. libcurl's timers follow the system in any case: pauses between lookups and between addresses of a
-    ///     name, and the times that it measures (``Metrics``).
+    ///     the system's monotonic clock. The timers of the network follow the system in any case: pauses between lookups and between
+    ///     addresses of a name, and the times that are measured (``Metrics``).
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         clock: (any Clock<Duration>)? = nil
