@@ -110,7 +110,8 @@ extension EasyHandle {
             && ccurl_set_sockets_connected(curl, options.route.isConnectedByEngine) == CURLE_OK
             && ccurl_set_url(curl, options.url.handle) == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK
-            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, LibcurlFeatures.current.preparesSessions ? 0 : 1) == CURLE_OK
+            && ccurl_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, LibcurlFeatures.current.preparesSessions ? 0 : 1)
+                == CURLE_OK
             && ccurl_set_long(curl, CURLOPT_CONNECT_ONLY, 1) == CURLE_OK
     }
 
