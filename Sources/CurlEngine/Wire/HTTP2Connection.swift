@@ -411,7 +411,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     func streamDidEnd(_ stream: HTTP2Stream, trailers: WireFields) {
-        pool.calm.didReceiveResponse(at: now)
+        if pool.calm.end != nil { pool.calm.didReceiveResponse(at: now) }
         guard let transfer = present(stream) else { return }
         table.end(transfer, nil, trailers: trailers, keeps: true)
     }

@@ -45,12 +45,9 @@ struct LookupTests {
     func aLookupIsSharedOnceItHasTheAddressesOfBothKinds() async {
         await #expect(processExitsWith: .success) {
             let mayEnd = LoopbackServer.Gate()
-            let world = try await World { try $0.wait(for: mayEnd) }
+            let world = try await World(speaksHTTP1: false) { try $0.wait(for: mayEnd) }
             let run = world.runs[0]
-            // Over HTTP/3, or HTTP/2 after it, libcurl looks up the name.
-            let options = TransferOptions(
-                url: try WireURL(parsing: "https://h.lookup.test:\(world.server.port)/"), method: "GET",
-                version: .http2OverTLS)
+            let options = try EngineRun.get("https://h.lookup.test:\(world.server.port)/")
             async let first = run.perform(options).end
             async let second = run.perform(options).end
             while await run.onEngine({ run.engine.lookups.waitingCount }) < 1, !Task.isCancelled { await Task.yield() }

@@ -24,6 +24,7 @@ struct LookupWorld: Sendable {
         server = try LoopbackServer(script: serve)
         var configuration = EngineConfiguration()
         configuration.speaksHTTP1 = speaksHTTP1
+        configuration.speaksHTTP1OverTLS = speaksHTTP1
         self.configuration = configuration
         runs = (0..<engines).map { _ in EngineRun(configuration) }
         for run in runs {

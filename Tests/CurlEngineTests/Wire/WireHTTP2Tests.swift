@@ -157,6 +157,26 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// The next time that the server asks for calm, the wait is as short as the first one.
+    @Test func aResponseEndsTheCallForCalm() async throws {
+        let world = try World { peer in
+            let stream = try peer.readRequest()
+            // ENHANCE_YOUR_CALM
+            try peer.connection.write(RawHTTP2.frame(RawHTTP2.reset, 0, stream: stream, [0, 0, 0, 11]))
+            try peer.connection.write(Self.answer(try peer.readFurtherRequest()))
+            _ = try peer.connection.readToEnd()
+        }
+        let (options, run) = (try world.options(), world.run)
+        func isCalled() async -> Bool {
+            await run.onEngine { run.engine.wire.http2.known(options.wirePool)?.calm.end != nil }
+        }
+        #expect(await run.perform(options).end?.failure != nil)
+        #expect(await isCalled())
+        #expect(await run.perform(options).text == "good")
+        #expect(await !isCalled())
+        try await world.finish()
+    }
+
     @Test func aCancelledRequestResetsItsStreamAlone() async throws {
         let world = try World { peer in
             let stream = try peer.readRequest()

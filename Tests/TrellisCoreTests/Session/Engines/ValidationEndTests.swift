@@ -44,15 +44,4 @@ struct ValidationEndTests {
         await session.shutdown()
         #expect(session.validations.count == 0)
     }
-
-    @Test func aValidationThatHasNotBegunIsRefused() async throws {
-        let hasRun = Locked(false)
-        let mayRun = try await create { hasRun.withLock { $0 = true } }
-        let shutdown = Task { [session] in await session.shutdown() }
-        while !session.life.isShutDown, !Task.isCancelled { await Task.yield() }
-        mayRun.signal()
-        await shutdown.value
-        #expect(!hasRun.withLock { $0 })
-        #expect(session.validations.count == 0)
-    }
 }
