@@ -60,8 +60,7 @@ extension WireTable {
             transfer.connection.wire.sharing = sharing
             return
         }
-        let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
-        end(transfer, mayHaveBeenSent ? failure.as(.replayRefused) : failure)
+        end(transfer, failure)
     }
 
     /// Returns a new socket for the handshakes of a transfer, for libcurl to connect with the same address: a proxy may end the connection

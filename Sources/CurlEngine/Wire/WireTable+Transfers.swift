@@ -23,8 +23,7 @@ extension WireTable {
             return connection.send(transfer)
         }
         guard transfer.options.mayConnect else {
-            let mayHaveBeenSent = transfer.wire.needsConnection && !transfer.options.mayBeReplayed
-            return end(transfer, EngineFailure(kind: mayHaveBeenSent ? .replayRefused : .connectLimit, message: ""))
+            return end(transfer, EngineFailure(kind: .connectLimit, message: ""))
         }
         if let failure = engine.configuration.refusal(of: transfer.options) { return end(transfer, failure) }
         let route = transfer.options.route
@@ -183,7 +182,7 @@ extension WireTable {
         let elapsed = (MonotonicClock.now().nanoseconds - transfer.wire.lookedUp) / 1_000_000
         let reason = EngineFailure.systemText(error)
         let failure = EngineFailure(
-            kind: transfer.wire.needsConnection && !transfer.options.mayBeReplayed ? .replayRefused : .connect,
+            kind: .connect,
             message: "Failed to connect to \(target.host) port \(target.port) after \(elapsed) ms: \(reason)",
             code: Int(CURLE_COULDNT_CONNECT.rawValue))
         end(transfer, (route.unixSocket.map { failure.to($0, error) } ?? failure).ofProxy(transfer))

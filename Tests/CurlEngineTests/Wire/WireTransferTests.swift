@@ -144,6 +144,24 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// A POST starts again only if the system has taken nothing of it: what fails then is the new connection.
+    @Test func aRequestOfWhichNothingWasSentFailsLikeANewOne() async throws {
+        let run = Self.run()
+        let options = TransferOptions(
+            url: try WireURL(parsing: "http://a.invalid/"), method: "POST", body: .bytes([1]), version: .http1,
+            connectLimit: 0)
+        let kind = await withContinuation { continuation in
+            run.executor.submit {
+                let delegate = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.end?.failure?.kind) })
+                let transfer = run.engine.makeTransfer(options)
+                transfer.connection.wire.needsConnection = true
+                run.engine.start(transfer, delegate: delegate)
+            }
+        }
+        #expect(kind == .connectLimit)
+        await run.finish()
+    }
+
     /// The steps of a transfer that starts again, without a descriptor, count from its second start.
     @Test func measurementsCountFromTheLastStart() async throws {
         let run = Self.run()
