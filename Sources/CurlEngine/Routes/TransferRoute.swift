@@ -1,8 +1,8 @@
 private import Synchronization
 
 /// The way of a transfer to its server: the proxy, the socket, the address. Connections are shared by transfers of the same route only; two
-/// routes with equal parts are different routes. Only libcurl itself decides about versions of IP: a transfer that allows both also takes a
-/// connection of one that allows only one.
+/// routes with equal parts are different routes. On libcurl's connections, a transfer that allows both versions of IP also takes one
+/// that allows only one.
 package final class TransferRoute: Sendable {
     /// A Unix domain socket.
     package struct Socket: Hashable, Sendable {
@@ -38,7 +38,7 @@ package final class TransferRoute: Sendable {
 
     /// The origin of the addresses of a name.
     package enum Addresses: Hashable, Sendable {
-        /// libcurl looks up the name.
+        /// The name is looked up.
         case lookedUp
         /// The name has these addresses, as literals without brackets.
         case fixed([String])
@@ -197,7 +197,7 @@ package final class TransferRoute: Sendable {
         proxy.flatMap { $0.first?.scheme.looksUpServers == true ? $0 : nil }
     }
 
-    /// The addresses of the host to which connections are made; `nil` if libcurl looks them up.
+    /// The addresses of the host to which connections are made; `nil` if they are looked up.
     var addresses: [String]? {
         switch parts.addresses {
         case .lookedUp: nil
@@ -206,7 +206,7 @@ package final class TransferRoute: Sendable {
         }
     }
 
-    /// The addresses of the proxy that is connected first; `nil` if libcurl looks them up.
+    /// The addresses of the proxy that is connected first; `nil` if they are looked up.
     var proxyAddresses: [String]? {
         switch parts.proxyAddresses {
         case .lookedUp: nil
@@ -215,7 +215,7 @@ package final class TransferRoute: Sendable {
         }
     }
 
-    /// The addresses of the HTTP proxy after a SOCKS proxy; `nil` if libcurl looks them up, or the SOCKS proxy does.
+    /// The addresses of the HTTP proxy after a SOCKS proxy; `nil` if they are looked up, here or by the SOCKS proxy.
     var secondProxyAddresses: [String]? {
         switch parts.secondProxyAddresses {
         case .lookedUp: nil
@@ -224,8 +224,8 @@ package final class TransferRoute: Sendable {
         }
     }
 
-    /// Returns the name of the lookup that libcurl makes for a transfer to a URL: the host and port, and the version of IP if only one is
-    /// looked up. `nil` if it looks up none.
+    /// Returns the name of the lookup for a transfer to a URL: the host and port, and the version of IP if only one is looked
+    /// up. `nil` if no name is.
     func lookedUpName(for url: WireURL) -> String? {
         name(for: url).map { parts.family == .any ? $0 : "\($0) \(parts.family)" }
     }

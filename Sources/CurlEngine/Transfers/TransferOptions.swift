@@ -4,7 +4,7 @@ package final class TransferOptions: Sendable {
     package enum Body: Sendable {
         /// No body.
         case none
-        /// Bytes that libcurl copies, for small bodies.
+        /// Bytes in memory, for small bodies.
         case bytes([UInt8])
         /// Chunks that are passed later through ``Transfer/send(_:)``. The length is `nil` if it is not known.
         case stream(length: Int64?)
@@ -40,7 +40,7 @@ package final class TransferOptions: Sendable {
     package let body: Body
     /// The HTTP versions that may be used.
     package let version: Version
-    /// Whether libcurl may send the request again if a reused connection turned out to be dead.
+    /// Whether the request may be sent again if a reused connection turned out to be dead.
     package let mayBeReplayed: Bool
     /// Whether the body is decoded from content codings such as gzip, which the header lines request.
     package let decodesContent: Bool

@@ -1,9 +1,9 @@
 import CCurl
 private import Glibc
 
-/// The routes and requests that the engine serves without libcurl.
+/// The routes and requests that the engine serves on connections of its own.
 extension TransferOptions {
-    /// Returns whether the engine itself speaks HTTP/1.1 for the transfer.
+    /// Returns whether the engine itself speaks HTTP for the transfer, and not libcurl.
     func isForWire(_ configuration: EngineConfiguration) -> Bool {
         if switchesProtocols { return true }
         guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
