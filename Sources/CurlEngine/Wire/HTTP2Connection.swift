@@ -7,6 +7,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// The number of bytes that are received, or sent, in one turn of the loop, after which other connections have theirs.
     private static let bytesPerTurn = 1 << 20
+    /// The part of ``bytesPerTurn`` that each record of TLS takes at least.
+    private static let smallestShare = 4 << 10
 
     let pool: HTTP2Pool
     let engine: CurlEngine
@@ -199,7 +201,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     func isReady(_ ready: ReadySocket) {
         if ready.interest.contains(.read) || tlsWaits.forRoom {
             (tlsWaits.forServer, tlsWaits.forRoom) = (false, false)
-            receive()
+            if !receivesSoon { receive() }
         }
         isReady()
     }
@@ -217,7 +219,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             } catch {
                 return fail(error)
             }
-            room -= count
+            // Each record of TLS costs work, however few bytes it has.
+            room -= link.tls == nil ? count : max(count, Self.smallestShare)
             isReady()
             // A full buffer means that there may be more.
             guard count == buffer.count || link.tls?.hasPending == true else { return }

@@ -354,6 +354,39 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// Messages of TLS without content may arrive without end. Other requests go on.
+    @Test func endlessKeyUpdatesKeepNoOtherRequest() async throws {
+        let isOver = LoopbackServer.Gate()
+        let world = try World(tls: LoopbackServer.TLS()) { peer in
+            let stream = try peer.readRequest()
+            // What waits in buffers is read after the end of the flood.
+            peer.connection.limitSendBuffer(to: 64 << 10)
+            repeat { try peer.connection.updateKey(times: 1000) } while !isOver.isOpen
+            try peer.connection.write(Self.answer(stream))
+            _ = try peer.connection.readToEnd()
+        }
+        let other = try LoopbackServer.http { _ in .text("other") }
+        let (options, run) = (try world.options(), world.run)
+        async let flooded = run.perform(options)
+        while world.server.acceptedCount == 0, !Task.isCancelled { await Task.yield() }
+        for _ in 1...20 { #expect(try await run.perform(EngineRun.get(other.url("/"))).text == "other") }
+        isOver.open()
+        #expect(await flooded.text == "good")
+        try await world.finish()
+    }
+
+    /// Each record costs work, however few bytes it has.
+    @Test func aBodyInRecordsOfOneByteArrives() async throws {
+        let world = try World(tls: LoopbackServer.TLS()) { peer in
+            for byte in Self.answer(try peer.readRequest(), String(repeating: "x", count: 2000)) {
+                try peer.connection.write([byte])
+            }
+            _ = try peer.connection.readToEnd()
+        }
+        #expect(try await world.get().body.count == 2000)
+        try await world.finish()
+    }
+
     /// libcurl may close such a connection, with its session, before the first byte of a request is sent.
     @Test func aServerThatOnlyMakesHandshakes() async throws {
         let world = try World(tls: LoopbackServer.TLS()) { $0.connection.reset() }
