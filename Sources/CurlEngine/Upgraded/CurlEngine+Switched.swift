@@ -18,7 +18,14 @@ extension CurlEngine {
         guard !transfer.isCancelled else { return }
         switch step {
         case .wait(let interest): connection.watch(for: interest, on: self)
-        case .goOn: submit { [self] in advanceSwitched(transfer) }
+        case .goOn:
+            // The socket is ready in each turn, and would add a step to each of them.
+            guard !connection.advancesSoon else { return }
+            connection.advancesSoon = true
+            submit { [self] in
+                connection.advancesSoon = false
+                advanceSwitched(transfer)
+            }
         case .end: wire.end(transfer, nil)
         }
     }

@@ -105,6 +105,8 @@ final class WireConnection: EngineConnection, @unchecked Sendable {
     var fileSending = FileSending()
     /// Whether receiving goes on in the next turn of the loop.
     var receivesSoon = false
+    /// Whether the connection goes on there after a switch of protocols.
+    var advancesSoon = false
 
     /// Creates the connection that was made for a transfer.
     init(_ link: WireLink, generation: UInt32, peer: Peer, in pool: WirePool, for transfer: Transfer) {

@@ -147,6 +147,26 @@ struct WireTLSUpgradeTests {
         }
     }
 
+    /// Messages of TLS without content may arrive without end. Other requests go on.
+    @Test func endlessKeyUpdatesKeepNoOtherRequest() async throws {
+        let isOver = LoopbackServer.Gate()
+        let world = try World { connection in
+            connection.limitSendBuffer(to: 64 << 10)
+            repeat { try connection.updateKey(times: 1000) } while !isOver.isOpen
+            try connection.write("last")
+            connection.waitUntilPeerCloses()
+        }
+        let other = try LoopbackServer.http { _ in .text("other") }
+        let connection = try await world.connect()
+        let run = world.switching.run
+        for _ in 1...20 { #expect(try await run.perform(EngineRun.get(other.url("/"))).text == "other") }
+        isOver.open()
+        #expect(try await connection.read(4) == Array("last".utf8))
+        await run.onEngine { run.engine.closeIdleConnections(to: nil) }
+        connection.close()
+        try await world.finish()
+    }
+
     @Test func aResetIsAFailure() async throws {
         let world = try World { $0.reset() }
         let connection = try await world.connect()
