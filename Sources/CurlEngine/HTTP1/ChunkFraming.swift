@@ -30,9 +30,6 @@ struct ChunkFraming: Hashable, Sendable {
     /// The number of bytes that are left of the chunk.
     private(set) var rest: Int64 = 0
 
-    /// The number of the next bytes that certainly belong to the body.
-    var bytesAhead: Int64 { place == .bytes ? rest : 0 }
-
     /// Reads framing from a position on, which it moves.
     mutating func read(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Outcome {
         while place != .bytes, place != .trailers {

@@ -77,17 +77,6 @@ struct HTTP1ResponseDecoder: Sendable {
     /// Whether the body has a content coding (RFC 9110, section 8.4), from the final head on.
     var hasContentCoding: Bool { reader.has(CCURL_NOTE_CONTENT_CODING) }
 
-    /// The number of bytes on the wire, beginning with the next one, that certainly belong to the body.
-    var bodyBytesAhead: Int64 {
-        guard place == .body else { return 0 }
-        return switch framing {
-        case .none: 0
-        case .length: rest
-        case .chunked: chunks.bytesAhead
-        case .untilEnd: .max
-        }
-    }
-
     // MARK: Events
 
     /// Returns the next event of the bytes from a position on, which moves behind the bytes of the event.

@@ -94,37 +94,18 @@ struct ResponseDecoderTests {
 
     // MARK: State
 
-    @Test func theBytesOfABodyAreToldAhead() throws {
+    @Test func theStateBeforeTheBody() throws {
         var decoder = HTTP1ResponseDecoder(limit: 1_000)
         let bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Encoding: gzip\r\n\r\nbo".utf8)
         var position = 0
-        #expect(!decoder.hasStarted && decoder.bodyBytesAhead == 0)
+        #expect(!decoder.hasStarted)
         guard case .head(let head) = unsafe try decoder.next(in: bytes.span.bytes, at: &position) else {
             Issue.record("no head")
             return
         }
-        #expect(decoder.hasStarted && decoder.framing == .length(9) && decoder.bodyBytesAhead == 9)
+        #expect(decoder.hasStarted && decoder.framing == .length(9))
         #expect(decoder.hasContentCoding && head.fields.contentCodings == ["gzip"])
         #expect(decoder.headBytes == position)
-        guard case .body = unsafe try decoder.next(in: bytes.span.bytes, at: &position) else {
-            Issue.record("no body")
-            return
-        }
-        #expect(decoder.bodyBytesAhead == 7)
-    }
-
-    @Test func theBytesOfAChunkAreToldAheadOnceItsSizeIsKnown() throws {
-        var decoder = HTTP1ResponseDecoder(limit: 1_000)
-        for (piece, ahead) in [
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1", 0), ("0;a", 0), ("\r\n", 16), ("ab", 14),
-            (String(repeating: "c", count: 14), 0),
-        ] as [(String, Int64)] {
-            var position = 0
-            let bytes = Array(piece.utf8)
-            while position < bytes.count { _ = unsafe try decoder.next(in: bytes.span.bytes, at: &position) }
-            _ = unsafe try decoder.next(in: bytes.span.bytes, at: &position)
-            #expect(decoder.bodyBytesAhead == ahead, "\(piece)")
-        }
     }
 
     /// The connection may end before the end of a response was asked for.
