@@ -31,8 +31,6 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// What TLS must do first: receive a message before it sends more, or send one, for which the socket has no room, before it receives
     /// more.
     private var tlsWaits = (forServer: false, forRoom: false)
-    /// Whether the delegate of the first transfer has not accepted the certificates, so that nothing is sent.
-    private var isRefused = false
     /// Whether receiving goes on in the next turn of the loop.
     private var receivesSoon = false
     /// The server's GOAWAY, if it has sent one.
@@ -44,6 +42,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     private enum Phase {
         case open
+        /// The delegate of the first transfer has not accepted the certificates, so that nothing is sent.
+        case refused
         /// The streams have failed, and the last frames are sent.
         case failed
         /// The engine has ended.
@@ -122,7 +122,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             // Nothing is sent to a server whose certificates the delegate does not accept.
             guard !transfer.isCancelled, transfer.failure == nil else {
                 // The next transfer may find another server.
-                isRefused = isFirst
+                if isFirst { phase = .refused }
                 leave(in: table)
                 return engine.update(transfer)
             }
@@ -255,7 +255,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Sends what is ready, as far as the socket takes it. Closes the connection if nothing is left to do.
     func flush() {
-        guard !isRefused else {
+        guard phase != .refused else {
             if count == 0 { table.close(self) }
             return
         }
@@ -345,7 +345,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Tells the server the end, if the socket takes that at once.
     private func tellEnd() {
-        guard !isRefused, start == rest.count, let session, let buffer = unsafe table.buffer else { return }
+        guard start == rest.count, let session, let buffer = unsafe table.buffer else { return }
         session.goAway()
         let count = unsafe session.fill(buffer)
         _ = unsafe link.send(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
