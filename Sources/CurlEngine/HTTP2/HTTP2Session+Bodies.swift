@@ -47,6 +47,11 @@ extension HTTP2Session {
 
     private func take(_ bytes: RawSpan, of stream: HTTP2Stream) {
         guard unsafe stream.isHeld || stream.receiving.heldCount > 0 else { return deliver(bytes, to: stream) }
+        // A slow reader may never take all bytes. Those that it has taken are dropped once they are the most.
+        if unsafe stream.receiving.start > stream.receiving.heldCount {
+            unsafe stream.receiving.held.removeFirst(stream.receiving.start)
+            unsafe stream.receiving.start = 0
+        }
         unsafe bytes.withUnsafeBytes { bytes in unsafe stream.receiving.held.append(contentsOf: bytes) }
     }
 

@@ -308,6 +308,27 @@ struct SessionResponseTests {
         #expect(other.isActive)
     }
 
+    @Test func aSlowReaderHoldsNoMoreThanTwoWindows() throws {
+        let run = try SessionRun()
+        let stream = try run.submit()
+        run.sent()
+        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(4, flags: 1), HTTP2Bytes.head(1))
+        run.sent()
+        run.session?.hold(stream)
+        run.didReceiveBody = { run.session?.hold($0) }
+        let piece = String(repeating: "x", count: 16 << 10)
+        for _ in 0..<8 { run.receive(HTTP2Bytes.data(piece, 1)) }
+        for _ in 0..<64 {
+            // The reader takes a part, and the server sends as much again.
+            run.session?.release(stream)
+            for _ in 0..<4 { run.receive(HTTP2Bytes.data(piece, 1)) }
+            run.sent()
+            #expect(stream.receiving.heldCount == 128 << 10)
+            #expect(stream.receiving.held.count <= 512 << 10)
+        }
+        #expect(stream.isActive)
+    }
+
     @Test func moreThanTheWindowEndsTheConnection() throws {
         let run = try SessionRun()
         let stream = try run.submit()
