@@ -131,6 +131,42 @@ struct WireHTTP2Tests {
         try await world.finish()
     }
 
+    /// Nothing may happen on the present connections for a long time.
+    @Test func theNextRequestConnectsAfterACancelledAttemptBesideAConnection() async throws {
+        let world = try World { peer in
+            try peer.connection.write(Self.answer(try peer.readRequest()))
+            _ = try peer.connection.readToEnd()
+        }
+        #expect(try await world.get().text == "good")
+        let options = try world.options(), engine = world.run.engine
+        let isServed = await world.run.onEngine {
+            guard let pool = engine.wire.http2.known(options.wirePool) else { return false }
+            let (leader, waiting) = (engine.makeTransfer(options), engine.makeTransfer(options))
+            pool.begin(leader)
+            pool.wait(waiting)
+            _ = pool.leave(leader)
+            defer { _ = pool.leave(waiting) }
+            return pool.connections.first?.isReadyListed == true
+        }
+        #expect(isServed)
+        try await world.finish()
+    }
+
+    @Test func waitingRequestsKeepTheirOrderWhenOthersLeave() async throws {
+        let world = try World { _ in }
+        let options = try world.options(), engine = world.run.engine
+        let isInOrder = await world.run.onEngine {
+            let pool = HTTP2Pool("", maximum: 1)
+            let transfers = (0..<100).map { _ in engine.makeTransfer(options) }
+            for transfer in transfers { pool.wait(transfer) }
+            for (index, transfer) in transfers.enumerated() where index % 30 != 7 { _ = pool.leave(transfer) }
+            let rest = [7, 37, 67, 97].map { transfers[$0] }
+            return pool.hasWaiting && pool.takeAll() == rest && !pool.hasWaiting
+        }
+        #expect(isInOrder)
+        await world.run.finish()
+    }
+
     /// Requests that wait for a stream are no exception.
     @Test func nothingIsSentForATimeToAServerThatAsksForCalm() async throws {
         let calls = Locked([ContinuousClock.Instant]())
