@@ -41,6 +41,25 @@ struct WarmConnectionTests {
         await session.shutdown()
     }
 
+    /// A connection in use counts, however long its request lasts.
+    @Test(arguments: [1, 2])
+    func nothingWaitsForConnectionsThatAreInUse(_ engines: Int) async throws {
+        let mayEnd = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            try connection.wait(for: mayEnd)
+            try connection.write("ok")
+        }
+        let session = Self.session(.fixed(engines)) { $0.limits.perOrigin = 1 }
+        let stream = try await session.stream(server.url())
+        try await session.connect(to: server.url(), count: 3)
+        mayEnd.open()
+        #expect(try await stream.chunks.collect(upTo: 10).count == 2)
+        #expect(server.acceptedCount == 1)
+        await session.shutdown()
+    }
+
     @Test func aFailureIsThrown() async throws {
         let session = Self.session()
         let url = "http://127.0.0.1:\(try ClosedPort().port)/"

@@ -158,6 +158,13 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
+    /// Returns the number of connections of a queue that requests use.
+    func connectionsInUse(of queue: String) -> Int {
+        state.withLock { state in
+            state.scheduler.indices[queue].map { state.scheduler.origins[$0].connections } ?? 0
+        }
+    }
+
     // MARK: Slots
 
     /// Requests a slot on the exchange's engine. Returns the index of its origin in the queue.

@@ -756,7 +756,7 @@ extension Session {
     /// try await session.connect(to: "http://api.internal:8080", count: 4)
     /// ```
     ///
-    /// Opens as many connections as are missing for `count`, where those in use count, and returns when all of them are idle. An idle
+    /// Opens as many connections as are missing for `count`, where those in use count, and returns when the new ones are idle. An idle
     /// connection is closed after ``ConnectionLimits/idleLifetime``; ``SessionConfiguration/keptConnections`` keeps some open. Proxies,
     /// names, rules of TLS and limits of time apply as to the request. No step runs, and no event monitor is told. A transport that makes
     /// no connections, such as a mock, is not asked.
@@ -773,10 +773,13 @@ extension Session {
         let count = min(count, limits.perOrigin, limits.total)
         guard count > 0, preparation.makesConnections else { return }
         let request = try request.asRequest().connecting(upTo: count)
-        // The number counts on one engine.
-        let engine = engines.engine(for: preparation.queue(of: request))
+        let queue = preparation.queue(of: request)
+        // The idle ones count on one engine. Nothing waits for a request that has a connection, and may keep it for long.
+        let engine = engines.engine(for: queue)
+        let missing = count - (queue.map(engines.admission.connectionsInUse(of:)) ?? 0)
+        guard missing > 0 else { return }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<count {
+            for _ in 0..<missing {
                 group.addTask { try await self.connect(request, on: engine) }
             }
             try await group.waitForAll()
