@@ -58,8 +58,9 @@ final class ConnectionKeeper: Sendable {
                 while let (clock, timekeeper) = session.map({ ($0.clock, $0.timekeeper) }) {
                     let start = clock.now()
                     guard let isOpen = await open(in: session) else { return }
+                    let opening = clock.now()
                     if isOpen, await !losses.wait(since: start) { return }
-                    let pause = pace.pause(after: isOpen ? .nanoseconds(clock.now().nanoseconds(since: start)) : nil)
+                    let pause = pace.pause(after: isOpen ? .nanoseconds(clock.now().nanoseconds(since: opening)) : nil)
                     if pause > .zero, (try? await timekeeper.delay(for: pause)) != true { return }
                 }
             }
@@ -76,7 +77,7 @@ final class ConnectionKeeper: Sendable {
             if error.kind == .cancelled { return session?.life.isShutDown == false ? false : nil }
             return [.invalidURL, .invalidRequest, .unsupported].contains(error.kind) ? nil : false
         } catch {
-            return nil
+            return Task.isCancelled ? nil : false
         }
     }
 
