@@ -9,6 +9,8 @@ struct HTTP1RequestEncoder {
     /// The route and the origin of the last request; `nil` if nothing is kept.
     private var route: TransferRoute?
     private var origin = ""
+    /// Whether the last request went to a proxy that makes no tunnel, whose credentials its fields may have.
+    private var isForwarded = false
     /// The lines of the last request; `nil` for the default lines.
     private var lines: HeaderLines?
     /// What followed the target of the last request: the end of the request line, the fields and the empty line.
@@ -55,7 +57,9 @@ struct HTTP1RequestEncoder {
 
     /// Returns whether the head of a request differs from the last one in its request line at most.
     private func isLike(_ options: TransferOptions) -> Bool {
-        guard route === options.route, origin.hasSameBytes(as: options.url.origin) else { return false }
+        guard route === options.route, origin.hasSameBytes(as: options.url.origin),
+            isForwarded == (options.forwardProxy != nil)
+        else { return false }
         guard let lines else { return options.headerLines == nil }
         return options.headerLines?.areSame(as: lines) ?? false
     }
@@ -79,7 +83,8 @@ struct HTTP1RequestEncoder {
             }
         }
         rest += "\r\n".utf8
-        if let credentials = options.forwardProxy?.credentials {
+        let proxy = options.forwardProxy
+        if let credentials = proxy?.credentials {
             let pair = Data("\(credentials.username):\(credentials.password)".utf8).base64EncodedString()
             rest += "Proxy-Authorization: Basic \(pair)\r\n".utf8
         }
@@ -90,6 +95,7 @@ struct HTTP1RequestEncoder {
         if fields.notes & CCURL_REQUEST_CLOSE != 0 { traits.insert(.closes) }
         if fields.notes & CCURL_REQUEST_EXPECT != 0 { traits.insert(.expectsContinue) }
         (route, origin, lines) = (options.route, options.url.origin, options.headerLines)
+        isForwarded = proxy != nil
     }
 }
 

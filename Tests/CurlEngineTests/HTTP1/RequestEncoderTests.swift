@@ -116,6 +116,22 @@ struct RequestEncoderTests {
         #expect(try Self.text(switching) == expected)
     }
 
+    /// A request to switch protocols goes through a tunnel, whose server must not get the credentials for the proxy.
+    @Test func theFieldsForAProxyAreKeptForNoServer() throws {
+        let proxy = EngineConfiguration.ProxyServer(
+            host: "p", port: 1, credentials: .init(username: "u", password: "p", isDigest: false))
+        let route = Self.route(proxy)
+        var encoder = HTTP1RequestEncoder(defaults: HeaderLines(lines: []))
+        let heads = try [false, true, false].map { switches in
+            var bytes: [UInt8] = []
+            let lines = ["Accept:", "Connection: Upgrade", "Upgrade: x"]
+            _ = try encoder.append(
+                Self.options("http://a/", "GET", lines, route: route, switches: switches), to: &bytes)
+            return String(decoding: bytes, as: UTF8.self).contains("\r\nProxy-Authorization: Basic dTpw\r\n")
+        }
+        #expect(heads == [true, false, true])
+    }
+
     // MARK: Bodies
 
     @Test func aBodyInMemoryFollowsItsHead() throws {
