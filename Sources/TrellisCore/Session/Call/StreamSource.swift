@@ -20,8 +20,8 @@ package final class StreamSource: ChunkSource {
 
     package var metrics: Metrics? {
         get async {
-            // The engine is not asked for what the final response has.
-            if let metrics = inbox.finalMetrics { return metrics }
+            // The engine is not asked for what the final response has. Observers get the end of the exchange from it before what follows.
+            if observer == nil, let metrics = inbox.finalMetrics { return metrics }
             return await exchange.finalMetrics
         }
     }
