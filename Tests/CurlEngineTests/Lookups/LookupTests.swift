@@ -24,8 +24,10 @@ struct LookupTests {
                 expectInProcess(world.limit.runningCount == 16)
                 expectInProcess(world.names.names.count == 16)
                 if !LibcurlFeatures.current.isAtLeast(8, 20) {
-                    let threads = ProcessFacts.threads(named: "trellis-engine").count - others
-                    expectInProcess(threads == 16, "\(threads) threads")
+                    // A thread has the name of the thread that starts it, until it has its own.
+                    while ProcessFacts.threads(named: "trellis-engine").count - others != 16, !Task.isCancelled {
+                        await Task.yield()
+                    }
                 }
                 world.names.releaseHeld()
                 await world.names.untilAsked(32)
