@@ -44,4 +44,12 @@ struct ConnectionKeeperTests {
         #expect(watch.record(1, on: 1) && !watch.record(1, on: 0))
         #expect(watch.record(0, on: 1) && watch.record(0, on: 0) && !watch.record(0, on: 0))
     }
+
+    /// The first connection is lost before the second one counts: the number does not fall.
+    @Test func connectionsAreMissingThoughNoneWasCountedAsLost() {
+        var watch = ConnectionAdmission.Watch(minimum: 2) {}
+        #expect(watch.isShort)
+        #expect(!watch.record(1, on: 0) && !watch.record(1, on: 0) && watch.isShort)
+        #expect(!watch.record(2, on: 0) && !watch.isShort)
+    }
 }

@@ -46,6 +46,9 @@ final class ConnectionAdmission: Sendable {
             return total < min(before, minimum)
         }
 
+        /// Whether there are too few connections.
+        var isShort: Bool { total < minimum }
+
         private var total: Int { counts.values.reduce(0, +) }
     }
 
@@ -145,6 +148,9 @@ final class ConnectionAdmission: Sendable {
     func watch(_ origin: String, below minimum: Int, whenLost: @escaping @Sendable () -> Void) {
         state.withLock { $0.watches[origin] = Watch(minimum: minimum, whenLost: whenLost) }
     }
+
+    /// Returns whether a watched origin has too few connections: one may have been lost before the others were made.
+    func isShort(_ origin: String) -> Bool { state.withLock { $0.watches[origin]?.isShort ?? false } }
 
     /// Returns the engine on which a request to an origin begins: one with an idle connection, unless it is busy, or else the one with
     /// least to do.

@@ -49,7 +49,8 @@ final class ConnectionKeeper: Sendable {
     /// Opens the connections of a session, and opens others for those that are closed.
     func begin(in session: Session) {
         guard let queue = session.preparation.queue(of: Request(origin)) else { return }
-        session.engines.admission.watch(queue, below: count) { [losses, clock = session.clock] in
+        let admission = session.engines.admission
+        admission.watch(queue, below: count) { [losses, clock = session.clock] in
             losses.tell(at: clock.now())
         }
         task.withLock { task in
@@ -59,7 +60,7 @@ final class ConnectionKeeper: Sendable {
                     let start = clock.now()
                     guard let isOpen = await open(in: session) else { return }
                     let opening = clock.now()
-                    if isOpen, await !losses.wait(since: start) { return }
+                    if isOpen, !admission.isShort(queue), await !losses.wait(since: start) { return }
                     let pause = pace.pause(after: isOpen ? .nanoseconds(clock.now().nanoseconds(since: opening)) : nil)
                     if pause > .zero, (try? await timekeeper.delay(for: pause)) != true { return }
                 }
