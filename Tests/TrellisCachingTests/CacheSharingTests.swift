@@ -109,7 +109,8 @@ struct CacheSharingTests {
         for other in others { #expect(try await other.value == "begin") }
         gate.open()
         try await world.transport.waitUntilIdle()
-        #expect(try await world.storedCount == 1)
+        // The storage may end after the response.
+        while try await world.storedCount != 1, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func aRequestWaitsForAnotherNoLongerThanThePolicySays() async throws {
