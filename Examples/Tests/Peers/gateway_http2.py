@@ -252,8 +252,8 @@ def run(gateway, is_secure):
             failed.clear()
             got = gateway.get("/%s/%s/%s" % (name, method, kind[:3]), method=method)
             wanted, result = [200, [[method, 0]] * 2] if is_repeated else [502, [[method, 0]]], [got.status, list(failed)]
-            # libcurl 7.88 does not always tell that a stream was refused.
-            if is_repeated and libcurl < (8, 0) and result == [502, [[method, 0]]]:
+            # libcurl 7.88 does not always tell that a stream was refused, or uses a connection that the origin is leaving.
+            if is_repeated and libcurl < (8, 0) and result in ([502, [[method, 0]]], [502, []]):
                 wanted = result
             check("a %s that the origin ends as %s" % (method, name), wanted, result)
         failed.clear()
@@ -282,7 +282,9 @@ version = subprocess.run([program, "--version"], check=True, capture_output=True
 libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", version).groups()))
 is_secure = kind == "TLS"
 url = "https://127.0.0.1:%d" % secure_port if is_secure else "http://127.0.0.1:%d" % plain_port
-options = ["--cacert", authority.path, "--http", "2-only"] if is_secure else ["--http", "2-prior-knowledge"]
+# Before 8.4, HTTP/2 is spoken if it is demanded.
+demanded = ["--http", "2-only"] if libcurl < (8, 4) else []
+options = ["--cacert", authority.path, *demanded] if is_secure else ["--http", "2-prior-knowledge"]
 gateway = Gateway(program, url, *options)
 gateway.origin = url.split("//")[1]
 run(gateway, is_secure)
