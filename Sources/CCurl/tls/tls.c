@@ -102,11 +102,3 @@ bool ccurl_tls_has_no_streams(CURL *easy) {
   unsigned length = 0;
   return negotiated(easy, &name, &length) && !names_streams(name, length);
 }
-
-bool ccurl_tls_agreed_on_http2(const void *session) {
-  const unsigned char *name = NULL;
-  unsigned length = 0;
-  if (session == NULL || !is_available()) return false;
-  ssl.selected(session, &name, &length);
-  return length == 2 && name[0] == 'h' && name[1] == '2';
-}

@@ -111,7 +111,7 @@ final class WireTLS {
     var isResumed: Bool { unsafe ccurl_tls_is_resumed(UnsafeMutableRawPointer(openSession)) }
 
     /// Whether the server has agreed on HTTP/2.
-    var hasAgreedOnHTTP2: Bool { unsafe ccurl_tls_agreed_on_http2(UnsafeMutableRawPointer(openSession)) }
+    var hasAgreedOnHTTP2: Bool { result?.value.applicationProtocol == "h2" }
 
     /// The transfer for which libcurl makes the handshake.
     var transfer: Transfer? { easy.transfer }
