@@ -34,7 +34,7 @@ package struct EngineConfiguration: Sendable {
 
     /// Whether the engine itself speaks HTTP/2, with servers that agree on it in the TLS handshake or are known to speak it. Its own TLS
     /// connections are then made for every transfer over HTTP/1.1 or HTTP/2.
-    package var speaksHTTP2 = false
+    package var speaksHTTP2 = true
 
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
