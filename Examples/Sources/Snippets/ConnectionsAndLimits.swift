@@ -29,6 +29,11 @@ struct ConnectionsAndLimitsPage {
         }
     }
 
+    func load(_ urls: [String], _ session: Session) async throws -> [Data] {
+        // One connection, if the server has HTTP/2; otherwise up to fifty.
+        try await session.map(urls, concurrency: 50) { session, url in try await session.data(url).0 }
+    }
+
     func warmUp(_ session: Session) async throws {
         try await session.connect(to: "http://api.internal:8080", count: 4)
     }
