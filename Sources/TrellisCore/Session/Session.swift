@@ -344,7 +344,7 @@ extension Session {
         return !steps.immediate.hasUserCode || !CallingThread.isEngine
     }
 
-    /// Returns the steps of a call: those of the session or of an operation, followed by the request's own.
+    /// Returns the steps of a call: the session's or an operation's, followed by the request's.
     private func joined(_ outer: AttachedSteps, _ request: Request) -> AttachedSteps {
         request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
     }

@@ -3,7 +3,7 @@ struct ServerEvaluations {
     private static let limit = 8
 
     private var count = 0
-    /// The last server. The acceptance is that of a host, which the table keeps while it is held.
+    /// The last server. The table keeps the acceptance of its host while this value is held.
     private var server: PendingServerTrust?
 
     /// Returns the server whose evaluator must be asked before an exchange that has failed begins again.

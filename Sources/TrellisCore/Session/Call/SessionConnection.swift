@@ -51,7 +51,7 @@ final class SessionConnection: DuplexConnection {
 
     var executor: (any TaskExecutor)? { connection.executor }
 
-    /// Returns the error of a call of the connection as that of its request.
+    /// Adds the request to the error of a call of the connection.
     private func completed(_ error: any Error, _ phase: TrellisError.Phase) -> any Error {
         var completed: TrellisError
         switch error {

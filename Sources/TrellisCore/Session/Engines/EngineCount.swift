@@ -38,7 +38,7 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
         return EngineCount(initial: count, maximum: count)
     }
 
-    /// Returns the maximum number of engines for so many cores, of which the process may use the time of `limit`; `nil` for all.
+    /// Returns the maximum number of engines for so many cores. The process may use the time of `limit` of them; `nil` for all.
     static func maximum(cores: Int, limit: Double?) -> Int {
         let cores = max(cores, 1)
         return limit.map { min(cores, Int(min($0, 1_024).rounded(.up))) } ?? cores

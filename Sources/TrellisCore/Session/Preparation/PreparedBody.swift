@@ -74,7 +74,7 @@ struct PreparedBody {
         streamed = streamed?.with { try await Self.checked(trailers) }
     }
 
-    /// Returns the fields, none of which concerns the framing, the routing, the authentication or the content of a message, which are read
+    /// Returns the fields. None of them concerns the framing, the routing, the authentication or the content of a message, which are read
     /// before it (RFC 9110, section 6.5.1).
     private static func checked(_ trailers: RequestTrailers) async throws -> HTTPFields {
         let fields: HTTPFields

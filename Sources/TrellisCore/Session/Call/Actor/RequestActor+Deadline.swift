@@ -25,7 +25,7 @@ extension RequestActor: @preconcurrency EngineTimerTarget {
 extension RequestActor {
     /// Ends the exchanges in progress, and then the call.
     ///
-    /// - Parameter isOverdue: Whether the call has reached its deadline, of which the error of an exchange tells more.
+    /// - Parameter isOverdue: Whether the call has reached its deadline. The error of an exchange tells more about that.
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
         guard !hasEnded, decide(endingWith: call.completed(error)) else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.

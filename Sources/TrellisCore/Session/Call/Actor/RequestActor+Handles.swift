@@ -62,8 +62,8 @@ extension RequestActor {
         return exchange.isEnded ? nil : exchange
     }
 
-    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks; the transport is
-    /// that of the task that has made the request.
+    /// Starts a task that performs the call, once. It has the priority and the task-local values of the first task that asks, and the
+    /// transport of the task that has made the request.
     ///
     /// The task begins at once if it waits for its exchanges alone, so that requests which are resumed in turn wait for connections in that
     /// order. Code of the user's runs on the pool.

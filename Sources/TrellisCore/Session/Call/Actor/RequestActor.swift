@@ -217,7 +217,7 @@ actor RequestActor: EngineActor {
         guard !state.isFinished else { return }
         self.result = result
         if case .success(let answer) = result { controlExchange(of: answer) }
-        // A cancellation error, such as that of the session's shutdown, ends the request as cancelled.
+        // A cancellation error, such as the one of the session's shutdown, ends the request as cancelled.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
     }

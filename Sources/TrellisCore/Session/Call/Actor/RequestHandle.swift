@@ -5,7 +5,7 @@ import Synchronization
 /// The state that all handles on one request share. It ends the request when the last handle is released, and keeps its session alive until
 /// then.
 final class RequestHandle: Sendable {
-    /// The request's actor, or the error because of which the request could not be created.
+    /// The request's actor, or the error that prevented it.
     let actor: Result<RequestActor, any Error>
     let session: Session
     /// Whether a response or an error was received. Nothing has to be ended then, and the engine need not be woken.

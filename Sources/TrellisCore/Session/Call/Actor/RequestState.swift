@@ -7,7 +7,7 @@
 /// | `suspended` | `resumed`, `cancelled`, `finished` |
 /// | `cancelled`, `finished` | nothing: they are final |
 ///
-/// The states of a single hop, from the queue for a connection to the last byte, are those of `ExchangeState`.
+/// `ExchangeState` has the states of a single hop, from the queue for a connection to the last byte.
 public enum RequestState: String, Sendable, Hashable, CaseIterable {
     /// The request was created and has not started.
     case initialized

@@ -425,7 +425,7 @@ package final class Pipeline: Sendable {
         if isFirst, request.url != asked.url { recordInBudgets(request) }
     }
 
-    /// Records a request in the retry budgets, if its host is another than that of the last request that was recorded.
+    /// Records a request in the retry budgets, unless the last request that was recorded has the same host.
     @inline(never)
     private func recordInBudgets(_ request: Request) {
         for budget in attached.budgets { budget.recordRequest(request, of: call) }

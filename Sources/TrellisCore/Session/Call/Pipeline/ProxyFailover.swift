@@ -112,7 +112,7 @@ struct ProxyFailover {
     /// Sends a request through a proxy. If the proxy refuses Basic credentials, and may want Digest (``Proxy/Authentication/any``), the
     /// request is sent again with Digest; the server has received nothing until then.
     ///
-    /// A challenge to a request without a tunnel may also be that of a server or of a further proxy, passed on (RFC 9110, section 11.7.1).
+    /// A challenge to a request without a tunnel may also come from a server or a further proxy, passed on (RFC 9110, section 11.7.1).
     /// It is the response if the proxy makes no tunnel.
     @inline(never)
     private func sendAuthenticated(
@@ -222,7 +222,7 @@ extension Request {
 }
 
 extension Response {
-    /// Whether the response is that of a proxy that asks for Digest authentication alone (RFC 9110, section 11.7.1).
+    /// Whether the response is from a proxy that asks for Digest authentication alone (RFC 9110, section 11.7.1).
     fileprivate var asksForProxyDigest: Bool {
         guard status.code == 407 else { return false }
         let challenges = headers[values: .proxyAuthenticate].flatMap(AuthenticationChallenge.parse)
