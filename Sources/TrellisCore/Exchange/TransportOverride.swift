@@ -70,7 +70,7 @@ package final class TransportOverride: Sendable {
 
     /// Returns the engine and the admission of an exchange that would otherwise use its session's.
     ///
-    /// The admission has no engines, and counts connections as that of a session with one engine.
+    /// The admission has no engines, and counts connections as in a session with one engine.
     @inline(never)
     func place(
         on engine: ExchangeEngine, _ owner: ConnectionAdmission, _ limits: ConnectionLimits

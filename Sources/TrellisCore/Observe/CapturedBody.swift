@@ -20,7 +20,7 @@ package struct CapturedBody: Sendable {
         type = response.headers[.contentType] ?? ""
     }
 
-    /// Adds bytes, of which at most as many are kept as the limit allows.
+    /// Adds bytes, and keeps as many as the limit allows.
     package mutating func append(_ chunk: Data, limit: Int) {
         if bytes.count == size {
             bytes.append(chunk.prefix(limit - size))

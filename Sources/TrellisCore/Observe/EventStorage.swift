@@ -58,7 +58,7 @@ private final class EndedStorage: EventStorage {
 
     var kind: RequestEvent.Kind {
         var metrics = response.metrics
-        // That of a cache, which may be added to the response later.
+        // A cache may add its status to the response later.
         if metrics.cacheStatus != nil { metrics.cacheStatus = nil }
         return .exchangeEnded(metrics, nil)
     }

@@ -31,7 +31,7 @@ extension Metrics: CustomStringConvertible {
         nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 >= 500_000 ? 1 : 0)
     }
 
-    /// Returns a number of bytes in words: in bytes below 1000, else in the largest unit of which there is one, with one decimal.
+    /// Returns a number of bytes in words: in bytes below 1000, else with one decimal in the largest unit that gives at least 1.
     private static func size(_ bytes: Int64) -> String {
         guard bytes >= 1000 else { return "\(bytes) B" }
         var (unit, names) = (1000 as Int64, ["KB", "MB", "GB", "TB"][...])

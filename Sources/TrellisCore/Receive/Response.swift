@@ -58,7 +58,7 @@ public struct Response: Sendable {
     /// The final head.
     public var head: ResponseHead { storage.parts.head }
 
-    /// The URL that was requested, as it was sent. That of a WebSocket has the scheme `ws` or `wss`.
+    /// The URL that was requested, as it was sent. For a WebSocket, its scheme is `ws` or `wss`.
     public var url: String { storage.parts.url }
 
     /// The heads with a status of 1xx before the final head, such as 103 Early Hints (RFC 8297).

@@ -56,7 +56,7 @@ extension DuplexConnection {
     ///
     /// - Throws: The errors of ``waitForBytes()``.
     package func read() async throws -> Data? {
-        // Bytes that are there need no other function that may suspend, each of which takes time even if it does not suspend.
+        // Bytes that are there need no other function that may suspend: such a call takes time even if it does not suspend.
         if let bytes = try readSoon() { return bytes }
         return try await waitForBytes()
     }

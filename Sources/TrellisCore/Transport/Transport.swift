@@ -190,7 +190,7 @@ public class TransportRequest: @unchecked Sendable {
     /// The facts about a connection that was opened for the attempt beside others to the same origin.
     package var added: AddedConnection?
 
-    /// Creates the description of a connection of which nothing is known.
+    /// Creates the description of an unknown connection.
     public init() {}
 }
 

@@ -96,7 +96,7 @@ package enum BodyRedaction {
         String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
     }
 
-    /// Returns a function that tells the names of secrets in JSON, each of which is looked at once.
+    /// Returns a function that tells the names of secrets in JSON. It looks at each name once.
     private static func secretNames(_ judge: @escaping JSONRewriter.Mark) -> JSONRewriter.Mark {
         var known: [String: Bool] = [:]
         return { name in

@@ -74,8 +74,8 @@ package struct JSONRewriter {
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
 
-    /// Returns a text in which another one takes the place of every string under a name that marks it, and `0` that of every number under
-    /// a name that marks numbers, so that the text can be decoded as before.
+    /// Returns a text with another string under each name that marks strings, and `0` for each number under a name that marks numbers. It
+    /// can be decoded as before.
     ///
     /// - Returns: The text, and whether all of it is JSON. Text that is not ends in front of its first byte that is no JSON.
     package static func rewritten(
@@ -109,8 +109,8 @@ package struct JSONRewriter {
         return rewriter.textAsFarAsPossible(isComplete)
     }
 
-    /// Returns a text in which another one takes the place of every string under a name that marks it, and `0` that of every number under
-    /// a name that marks numbers, as far as the text is JSON. The rest is as in ``rewrittenAsFarAsPossible(_:replacing:)``.
+    /// Returns a text with another string under each name that marks strings, and `0` for each number under a name that marks numbers, as
+    /// far as the text is JSON. The rest is as in ``rewrittenAsFarAsPossible(_:replacing:)``.
     package static func rewrittenAsFarAsPossible(
         _ text: String, replacingStringsWith replacement: String, where isMark: @escaping Mark,
         numbersWhere isNumberMark: @escaping Mark = { _ in false }

@@ -70,7 +70,7 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The texts of which the parts of a route are made.
+/// The texts that make up the parts of a route.
 enum RouteText {
     /// Returns the text before the next colon outside of brackets, and removes both from `rest`; `nil` if there is no such colon, unless
     /// the part is the last one, which ends with the text.

@@ -131,7 +131,7 @@ package enum URLRedaction {
         return (rest.drop { $0 == UInt8(ascii: "/") }.startIndex, hasScheme)
     }
 
-    /// Returns a URL without the bytes of a range, the last of which is an ASCII character.
+    /// Returns a URL without the bytes of a range, which ends with an ASCII character.
     private static func without(_ range: ClosedRange<String.Index>, _ url: String) -> String {
         String(url[..<range.lowerBound]) + url[url.utf8.index(after: range.upperBound)...]
     }

@@ -141,7 +141,7 @@ actor ExchangeActor: EngineActor {
         turn.stage = .idle
         if mustUpdateTimer { return updateTimer() }
         guard state.progress != progress else { return }
-        // Most limits that begin with this step end later than the timer's deadline, which may be that of the total limit.
+        // Most limits that begin with this step end later than the timer's deadline, which may be the end of the total limit.
         let earliest = executor.now.advanced(byNanoseconds: prepared.limits.shortest)
         if let deadline = work.timer?.deadline, deadline <= earliest { return }
         updateTimer()

@@ -30,7 +30,7 @@ extension ConnectionScheduler {
         var open = 0
         /// The number of requests that use these connections.
         var active = 0
-        /// The number of the last release of one of these connections, among those of all origins.
+        /// The number of the last release of one of these connections, among all origins' releases.
         var lastRelease: UInt64 = 0
     }
 
@@ -278,7 +278,7 @@ extension ConnectionScheduler {
             shares.indices.contains(engine) && shares[engine].active < used(by: shares[engine].active) * capacity
         }
 
-        /// Returns whether more requests wait for each connection of an engine than for those of another.
+        /// Returns whether more requests wait for each connection of an engine than for each of another one.
         private func isNeedier(_ engine: Int, than other: Int) -> Bool {
             waitingCount(on: engine) * openCount(on: other) > waitingCount(on: other) * openCount(on: engine)
         }

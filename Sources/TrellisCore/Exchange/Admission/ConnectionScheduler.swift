@@ -85,7 +85,7 @@ struct ConnectionScheduler<ID: Hashable> {
     private var lastHoldEnd: UInt64 = 0
     /// ``releaseCount`` as it was at the last call of ``endHold()``, and at the one before.
     private var holdReleases: (last: UInt64, before: UInt64) = (0, 0)
-    /// The origins of which an engine leaves an idle connection to another engine.
+    /// The origins with an engine that leaves an idle connection to another engine.
     private var keeping: Set<Int> = []
     /// Whether an origin, or an engine of one, leaves an idle connection of another one to it, so that ``endHold()`` must be called a
     /// moment later.
@@ -136,7 +136,7 @@ struct ConnectionScheduler<ID: Hashable> {
     ///   - engine: The engine of the request.
     ///   - mayShare: Whether the request can share a connection with others. If the origin has no connection yet, one request
     ///     connects first, so that a burst does not open a connection for each request.
-    ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
+    ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin. Another origin may have it now.
     mutating func enter(
         _ id: ID, on engine: Int = 0, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal,
         hint: Int = -1

@@ -126,7 +126,7 @@ package final class Call: Sendable {
 extension Call {
     /// The number of exchanges that a handle shows at most: the last ones of a call that is retried without end.
     static let maximumExchanges = 1_000
-    /// The number of exchanges that may be under way at a time, of which each may be recorded twice.
+    /// The number of exchanges that may be under way at a time. Each may be recorded twice.
     private static let recentExchanges = 64
 
     /// Records an exchange that has ended, if the call has a handle that shows exchanges. Other calls need no copy of the metrics.

@@ -36,7 +36,7 @@ package final class RouteTable: Sendable {
         let end: EngineInstant
     }
 
-    /// A server of which a SOCKS proxy is asked for addresses.
+    /// A server whose addresses a SOCKS proxy is asked for.
     private struct ServerBehindProxy: Hashable {
         let proxy: Proxy
         let target: RouteTarget

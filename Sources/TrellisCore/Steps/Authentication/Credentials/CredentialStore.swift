@@ -101,8 +101,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// The number of times that the user has set the credential. A refresh does not change the number: its credential is that of
-    /// the same user.
+    /// The number of times that the user has set the credential. A refresh does not change the number: its credential is the same
+    /// user's.
     var epoch: Int { state.withLock { $0.epoch } }
 
     /// The credential and its version number.
