@@ -47,7 +47,7 @@ final class CacheExchanges: Sendable {
         var stored: [String: UInt64] = [:]
         /// The largest number of those that were forgotten, because there were too many. No exchange up to it may store.
         var forgotten: UInt64 = 0
-        /// The request that leads. Those of most keys have the same variant.
+        /// The request that leads. Most keys have one variant.
         var lead: Lead?
         /// The requests that lead for other variants, by the names of these.
         var otherLeads: [[UInt8]?: Lead] = [:]
@@ -136,7 +136,7 @@ final class CacheExchanges: Sendable {
     private struct State {
         /// The places of the keys with exchanges under way.
         var places = PlaceTable()
-        /// The records, of which some are free.
+        /// The records, in use or free.
         var records: [Record] = []
         var free: [Int] = []
         var lastNumber: UInt64 = 0

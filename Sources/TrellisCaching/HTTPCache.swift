@@ -150,8 +150,8 @@ public final class HTTPCache: Sendable {
         }
     }
 
-    /// Removes a response that was stored although an invalidation or a newer response of its variant had come. Those of requests that
-    /// began at least a second later stay: one of them may have taken its place since. If the storage fails, no response of the key is
+    /// Removes a response that was stored although an invalidation or a newer response of its variant had come. Responses to requests
+    /// that began at least a second later stay: one of them may have taken its place since. If the storage fails, no response of the key is
     /// used until all of them have been removed. Returns the failure; `nil` if there was none.
     func removeLate(_ head: CachedHead, for key: CacheKey) async -> (any Error)? {
         let sent = head.stored.requestTime

@@ -8,7 +8,7 @@ import TrellisCore
 /// | bytes | content |
 /// |---|---|
 /// | 40 | prologue: mark, version, capacity of a head, number of the file, checksum |
-/// | 2 × (24 + capacity) | two places for heads, of which the valid one with the higher revision counts: an update writes the other one |
+/// | 2 × (24 + capacity) | two places for heads: the valid one with the higher revision counts, and an update writes the other one |
 /// | length of the body | body |
 /// | 8 for each 64 KiB of the body | checksums |
 /// | 40 | trailer: length of the body, checksum of the checksums, number of the file, mark, checksum |
@@ -140,7 +140,7 @@ enum CacheFileFormat {
             }
         }
 
-        /// The checksums of all blocks up to now, of which the last may not be complete.
+        /// The checksums of all blocks up to now. The last block may not be complete.
         var table: Data {
             guard fill > 0 else { return complete }
             var table = complete

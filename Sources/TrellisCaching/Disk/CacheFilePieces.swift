@@ -12,7 +12,7 @@ struct CacheFilePieces: Sendable {
     private static let worthwhileCount = 256 << 10
     /// The number of bytes from which on no more are taken while others are written.
     private static let largeCount = 1 << 20
-    /// The number of pieces from which on no more are taken: each may keep a block of 256 KiB, of which it is a quarter.
+    /// The number of pieces from which on no more are taken: each may keep a block of 256 KiB, although it is a quarter.
     private static let largePieceCount = 8
 
     private var pieces: [Data] = []

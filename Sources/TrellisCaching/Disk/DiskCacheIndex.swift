@@ -16,7 +16,7 @@ struct DiskCacheIndex: Sendable {
     /// The words of a record.
     static let wordCount = 4
 
-    /// The buckets, of which one that is empty has zeros. The words of a bucket: the two of the name, size and slot, and the last use.
+    /// The buckets. An empty one has zeros. The words of a bucket: two for the name, size and slot, and the last use.
     private var words: [UInt64] = []
     private(set) var count = 0
     /// The number of bytes of all files.

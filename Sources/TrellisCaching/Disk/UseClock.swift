@@ -1,6 +1,6 @@
 import TrellisCore
 
-/// The instants of uses in nanoseconds since 1970, each of which is later than those before it, even if the system's clock is set back.
+/// The instants of uses in nanoseconds since 1970. Each is later than the ones before it, even if the system's clock is set back.
 struct UseClock: Sendable {
     /// The latest instant that counts: files may have any date.
     private static let maximum: UInt64 = 1 << 62

@@ -69,7 +69,7 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// The facts in these fields. Those of a head that was received are known; for any other one, each access is a pass over all fields.
+    /// The facts in these fields. For a head that was received they are known; for any other one, each access is a pass over all fields.
     var values: DecidingFields {
         switch fields {
         case .complete(let headers): DecidingFields(headers, now: responseTime)

@@ -22,7 +22,7 @@ struct UseOrder<Key: HashedKey, Element: Sendable>: Sendable {
     }
 
     private var places = PlaceTable()
-    /// The nodes, of which some are free.
+    /// The nodes, in use or free.
     private var nodes: [Node] = []
     private var free: [Int] = []
     private var oldest = -1

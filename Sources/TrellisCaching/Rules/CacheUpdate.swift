@@ -96,7 +96,7 @@ enum CacheUpdate {
     // MARK: Invalidation
 
     /// Returns the URLs whose stored responses are no longer valid after a response (RFC 9111, section 4.4): after an unsafe method, or one
-    /// that is not known, and a final status that is no error, that of the request, and those of `Location` and `Content-Location` that
+    /// that is not known, and a final status that is no error. They are the request's, and `Location`'s and `Content-Location`'s if they
     /// have the same origin.
     static func invalidatedURLs(
         after method: HTTPRequest.Method, to url: WireURL, status: Int, headers: HTTPFields

@@ -1,7 +1,7 @@
 import CurlEngine
 import TrellisCore
 
-/// A dictionary of structured fields (RFC 9651, section 3.2), of which only booleans and integers are kept, and the types of the others.
+/// A dictionary of structured fields (RFC 9651, section 3.2). It keeps booleans and integers, and only the types of other values.
 struct StructuredDictionary: Hashable, Sendable {
     /// The value of a member.
     enum Value: Hashable, Sendable {

@@ -43,7 +43,7 @@ final class CacheLookup: Sendable {
     }
 
     /// Returns the secret fields of a request, each as a text with its name. The cookies of a jar are not among them: they
-    /// change with each login and visit, and a jar, as a browser's, is that of one user.
+    /// change with each login and visit, and a jar, as a browser's, is one user's.
     private static func secrets(of fields: CacheRequestFields, _ request: Request, asked: Request) -> [String] {
         guard !fields.presence.isDisjoint(with: .secrets) else { return [] }
         var secrets: [HTTPField] = []
@@ -117,9 +117,9 @@ final class CacheLookup: Sendable {
         return authority
     }
 
-    /// Returns the partitions in which the response to an unsafe request invalidates: the partition of the request, and those of requests
-    /// without secrets, with one of its secrets, and with all of them but one. A change often needs one secret more than what it changes,
-    /// such as a token against forgery.
+    /// Returns the partitions in which the response to an unsafe request invalidates: the partition of the request, and the ones of
+    /// requests without secrets, with one of its secrets, and with all of them but one. A change often needs one secret more than what it
+    /// changes, such as a token against forgery.
     ///
     /// The partition of other secrets is the cache of another user. An invalidation reaches the caches that the request travels
     /// through, and no others (RFC 9111, section 4.4).
@@ -265,7 +265,7 @@ final class CacheLookup: Sendable {
         )
     }
 
-    /// Returns the fields of a part that is the complete representation, as those of a 200 (RFC 9110, section 15.3.7.3).
+    /// Returns the fields of a part that is the complete representation, as a 200 has them (RFC 9110, section 15.3.7.3).
     private static func complete(_ headers: HTTPFields, length: Int64) -> HTTPFields {
         var headers = headers
         headers[.contentRange] = nil

@@ -75,8 +75,8 @@ extension CacheTurn {
         lookup.fields.isConditional ? HTTPFields() : CacheUpdate.conditions(for: head)
     }
 
-    /// Sends the request with some fields in place of those of the same names. Its response has the body as it was received, in its content
-    /// coding.
+    /// Sends the request with some fields, which replace others with the same names. Its response has the body as it was received, in
+    /// its content coding.
     ///
     /// - Parameter ticket: The ticket of the exchange if equal requests need not wait for the end of a response that is not stored.
     func send(with fields: HTTPFields, _ ticket: CacheTicket? = nil) async throws -> StepResponse {
@@ -133,8 +133,8 @@ extension CacheTurn {
         }
     }
 
-    /// Updates a stored head with that of a 304 or of the response to a `HEAD`, and removes the response if it may no longer be stored.
-    /// Returns the updated head, and whether the response is still stored.
+    /// Updates a stored head with a 304's or with the head of the response to a `HEAD`, and removes the response if it may no longer be
+    /// stored. Returns the updated head, and whether the response is still stored.
     func update(
         _ entry: CacheEntry, for key: CacheKey, with received: StoredHead, _ ticket: CacheTicket
     ) async -> (CachedHead, isStored: Bool) {
@@ -166,7 +166,7 @@ extension CacheTurn {
         return (head, true)
     }
 
-    /// Returns a stale stored response in place of a failure (RFC 5861, section 4; RFC 9111, section 4.2.4); `nil` if that is not allowed.
+    /// Returns a stale stored response instead of a failure (RFC 5861, section 4; RFC 9111, section 4.2.4); `nil` if that is not allowed.
     ///
     /// - Parameters:
     ///   - failure: The status of the response that is the failure; `nil` if there was none.

@@ -38,7 +38,7 @@ extension CacheTurn {
             }
         }
         guard request.method == .head, received.status == 200, request.cacheMode != .noStore else { return }
-        // The response to a HEAD updates that of a GET, or shows that it is no longer valid (RFC 9111, section 4.3.5).
+        // The response to a HEAD updates a GET's, or shows that it is no longer valid (RFC 9111, section 4.3.5).
         for entry in await matchingEntries(ticket.key) {
             let stored = entry.head.stored
             if CacheUpdate.isConfirmed(stored, by: received), CacheUpdate.mayReselect(stored, with: received) {
@@ -112,7 +112,7 @@ extension CacheTurn {
         }
     }
 
-    /// The deadline at which a reader stops waiting for the storage. That of a call in memory cancels the call's task.
+    /// The deadline at which a reader stops waiting for the storage. For a call in memory, it cancels the call's task.
     private var deadlineOfReader: CallDeadline {
         let deadline = pipeline.call.deadline
         guard pipeline.call.delivery == .memory else { return deadline }

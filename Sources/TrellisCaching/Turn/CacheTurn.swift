@@ -56,7 +56,7 @@ struct CacheTurn {
         pipeline.call.exchangeObserver?.didUseCache(status, for: request, context: pipeline.context)
     }
 
-    /// Returns the response to the request: a stored one, or that of the server.
+    /// Returns the response to the request: a stored one, or the server's.
     private func run() async throws -> StepResponse {
         // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
         guard let key, request.body == nil || request.method != .get else {
