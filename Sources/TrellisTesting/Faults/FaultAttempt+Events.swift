@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 @_spi(Transport) import TrellisCore
 
-/// The events of the other attempt. Those of the response wait for the faults; the others are passed on at once.
+/// The events of the other attempt. Events of the response wait for the faults; the others are passed on at once.
 extension FaultAttempt {
     /// An event of the response.
     enum Event: Sendable {

@@ -21,7 +21,7 @@ extension LoopbackServer {
     /// - Parameters:
     ///   - address: The address to listen on.
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
-    ///   - faults: The faults that the server plays. Those of the name and of the connecting only happen to sessions with
+    ///   - faults: The faults that the server plays. Faults of names and of connecting only happen to sessions with
     ///     ``sessionConfiguration(_:)``, and to URLs with the name of a host (``url(_:host:scheme:)``).
     ///   - clock: The clock of the latencies and drips among the faults, which last until the test moves the clock; `nil`, the default, for
     ///     real time. The limits of a session that uses libcurl count real time.

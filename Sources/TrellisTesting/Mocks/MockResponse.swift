@@ -6,7 +6,7 @@ public import HTTPTypes
 /// The response of a ``MockTransport``, a ``MockRouter`` or an ``InProcessTransport``.
 ///
 /// As over a socket, the response to a `HEAD` request has no body and no trailers, and neither has one with the status 204 or 304
-/// (RFC 9112, section 6.3). Those of the value are dropped, and a closure that writes a body is not called; the fields stay as they are.
+/// (RFC 9112, section 6.3). The value's are dropped, and a closure that writes a body is not called; the fields stay as they are.
 ///
 /// A response can refuse the handshake of a WebSocket, but not accept it: one of status 101 is an error. ``LoopbackServer`` has WebSockets.
 public struct MockResponse: Sendable {

@@ -38,8 +38,8 @@ final class CassetteTape: Sendable {
     let cassette: Cassette
     private let state = Locked(State())
     private let opening = Locked<Task<Void, any Error>?>(nil)
-    /// The lock of the file, of which there is one writer, with the entries in front of those that are recorded; `nil` before the first of
-    /// these is written.
+    /// The lock of the file, which has one writer, with the entries in front of the recorded ones; `nil` before the first of these is
+    /// written.
     private let writer = Locked<[Data]?>(nil)
     /// The exchanges that are being recorded, by the numbers of their requests.
     private let active = LoopbackServer.Waiters<[Int: CassetteExchange]>([:])
@@ -260,7 +260,7 @@ final class CassetteTape: Sendable {
         writer.withLock { earlier in
             state.withLock { state in
                 guard active.value.isEmpty, state.newSize == 0 else { return }
-                // The file has them, and those of others when it is recorded again.
+                // The file has these recordings, and others' when it is recorded again.
                 (state.recorded, state.scrubbedCount) = ([:], state.credentials.count)
                 earlier = nil
                 mark.withLock { $0 = nil }

@@ -177,8 +177,8 @@ private struct DecodedBytes {
     /// Creates bytes without an encoding.
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Returns the bytes without the escapes of JSON's strings (RFC 8259, section 7), of which a writer may use any for any character;
-    /// `nil` if there are none.
+    /// Returns the bytes without the escapes of JSON's strings (RFC 8259, section 7); `nil` if there are none. A writer may escape any
+    /// character.
     func withoutEscapesOfJSON() -> DecodedBytes? {
         guard bytes.contains(UInt8(ascii: "\\")) else { return nil }
         return decoded { index in

@@ -209,7 +209,7 @@ struct RoutePattern: Sendable, CustomStringConvertible {
         return path.match(request)
     }
 
-    /// Returns the differences between a request and the pattern. Those of the path weigh most.
+    /// Returns the differences between a request and the pattern. Differences in the path weigh most.
     func mismatches(_ request: RoutedRequest) -> [RouteMismatch] {
         var found: [RouteMismatch] = []
         if let method, method != request.transportRequest.method {
