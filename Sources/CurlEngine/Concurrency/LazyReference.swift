@@ -4,7 +4,7 @@ public import Synchronization
 /// A reference that is stored once, by the first thread that stores one, and read without a lock.
 ///
 /// `Synchronization.AtomicLazyReference` is not used because the thread sanitizer cannot see it: its functions are calls into a library
-/// that is not instrumented. Those of `Atomic` are inlined.
+/// that is not instrumented. `Atomic`'s functions are inlined.
 @safe
 public struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     /// The address of the object, which is retained once; 0 if there is none.

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The owner of the connections of an engine thread, its own and those of libcurl, which starts, pauses and cancels transfers. The engine
+/// The owner of an engine thread's connections, the engine's and libcurl's, which starts, pauses and cancels transfers. The engine
 /// applies no HTTP policy.
 ///
 /// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle

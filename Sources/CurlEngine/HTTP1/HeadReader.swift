@@ -104,7 +104,7 @@ struct HeadReader: Sendable {
         }
     }
 
-    /// The failure of a status line whose end does not arrive, and whose beginning may be that of another protocol.
+    /// The failure of a status line whose end does not arrive. Its beginning may be another protocol's.
     var cutStatusLine: HeadFailure {
         if "HTTP/".utf8.starts(with: partial.prefix(5)) { return .cutShort }
         return unsafe .badStatusLine(partial.span.withUnsafeBytes { unsafe $0.excerpt })

@@ -106,7 +106,7 @@ extension UnsafeRawBufferPointer {
         return unsafe end.map { unsafe UnsafeRawPointer($0) - first + 1 }
     }
 
-    /// The bytes as the value of a `Content-Length`, of which others may be known. A list of equal values counts as one value (RFC 9112,
+    /// The bytes as the value of a `Content-Length`. Other values may be known. A list of equal values counts as one value (RFC 9112,
     /// section 6.3).
     func contentLength(known: Int64?) throws(HeadFailure) -> Int64 {
         if known == nil, let length = unsafe decimal { return length }

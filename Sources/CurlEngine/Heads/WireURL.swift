@@ -132,7 +132,7 @@ package final class WireURL: @unchecked Sendable {
     }
 
     /// Returns the index of the end of the path in a URL whose path begins at an index, in UTF-8; `nil` if the path or the query has bytes
-    /// that may need encoding or normalization: others than those of RFC 3986, section 3.3, percent signs, and dots after a slash.
+    /// that may need encoding or normalization: others than RFC 3986, section 3.3, allows, percent signs, and dots after a slash.
     private static func plainPathEnd(of text: String, from start: Int) -> Int? {
         let bytes = text.utf8.span
         guard start < bytes.count, bytes[start] == UInt8(ascii: "/") else { return nil }

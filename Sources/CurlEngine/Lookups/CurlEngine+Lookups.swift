@@ -40,8 +40,8 @@ extension CurlEngine {
         if transfer.isCancelled { update(transfer) }
     }
 
-    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure, also those of other
-    /// engines.
+    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure, on other
+    /// engines too.
     func endLookup(_ transfer: Transfer, code: CURLcode = CURLE_OK, failure: EngineFailure? = nil) {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
         let isResolved = transfer.connection.hasOpenedSocket && transfer.hasCompleteLookup

@@ -69,7 +69,7 @@ struct NetlinkBytes {
         return Number(littleEndian: bytes[start..<start + size].reversed().reduce(0) { $0 << 8 | Number($1) })
     }
 
-    /// Returns the bytes between two positions, of which those beyond the end do not exist.
+    /// Returns the bytes between two positions, as far as there are any.
     func part(_ start: Int, _ end: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.prefix(end).dropFirst(start))
     }

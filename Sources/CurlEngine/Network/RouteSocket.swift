@@ -4,7 +4,7 @@ private import Glibc
 /// A netlink route socket, which reads the state of the network, and on which the kernel notifies of changes. It belongs to the network
 /// namespace of the thread that opens it.
 final class RouteSocket: Sendable {
-    /// The changes of which the kernel notifies.
+    /// The changes that the kernel reports.
     enum Subject {
         /// No changes.
         case nothing

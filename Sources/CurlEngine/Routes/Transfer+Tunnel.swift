@@ -2,7 +2,7 @@ private import CCurl
 
 /// The transfer's requests for a tunnel through its proxy: their number, and the proofs that libcurl does not make itself.
 extension Transfer {
-    /// The number of requests for a tunnel: one without a proof of the credentials, one with it, and one with a newer nonce, each of which
+    /// The number of requests for a tunnel: one without a proof of the credentials, one with it, and one with a newer nonce. Each
     /// may be repeated on another connection.
     private static let tunnelLimit = 6
     /// The number of challenges in one response that are read.

@@ -75,7 +75,7 @@ package struct RejectedCertificate: Hashable, Sendable {
     /// The rule in OpenSSL's words.
     package var text: String
 
-    /// Creates a certificate of which only the rule is known.
+    /// Creates a certificate when nothing but the rule is known.
     package init(_ rule: Rule, host: String, peer: TLSPeer = .server, text: String) {
         self.rule = rule
         self.host = host

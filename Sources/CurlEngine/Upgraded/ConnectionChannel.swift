@@ -8,7 +8,7 @@ struct ConnectionChannel {
         case moved(Int)
         /// Nothing can be moved before the socket is ready.
         case mustWait
-        /// Nothing can be moved before TLS has received more, of which there may be some already.
+        /// Nothing can be moved before TLS has received more. Some of it may be there already.
         case mustReceive
         /// Nothing can be received before TLS has sent a message, for which the socket has no room.
         case mustSend
@@ -24,7 +24,7 @@ struct ConnectionChannel {
 
     init(_ link: WireLink) { self.link = link }
 
-    /// Sends bytes, of which as many are taken as possible. After ``Outcome/mustWait``, the same bytes must be sent again.
+    /// Sends as many bytes as possible. After ``Outcome/mustWait``, the same bytes must be sent again.
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         outcome(of: unsafe link.send(bytes), "Send", CURLE_SEND_ERROR)
     }

@@ -2,8 +2,8 @@
 extension CurlEngine {
     /// Sends and receives on the connection of a transfer, as far as that is possible now.
     ///
-    /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already, and of which the
-    /// kernel knows nothing, so that each call receives first and waits for the socket afterwards.
+    /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already,
+    /// and the kernel does not report those: so each call receives first and waits for the socket afterwards.
     func advanceSwitched(_ transfer: Transfer) {
         guard let connection = transfer.wire.connection, let switched = transfer.connection.switched,
             !transfer.isCancelled
