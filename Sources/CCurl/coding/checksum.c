@@ -43,7 +43,7 @@ static inline const uint8_t *mix(uint64_t lanes[4], const uint8_t *bytes, const 
   return bytes;
 }
 
-// Returns the checksum of `length` bytes, of which the last `length` % 32 are at `bytes` and the others have been mixed into the lanes.
+// Returns the checksum of `length` bytes. The last `length` % 32 are at `bytes`; the others have been mixed into the lanes.
 static uint64_t ended(const uint64_t lanes[4], const uint8_t *bytes, uint64_t length, uint64_t seed) {
   const uint8_t *end = bytes + length % 32;
   uint64_t hash = seed + prime5;

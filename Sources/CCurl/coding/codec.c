@@ -209,7 +209,7 @@ static int decode_gzip(struct ccurl_codec *codec, struct ccurl_flow *flow) {
 }
 
 // Decodes deflate, which is a zlib stream (RFC 9110, section 8.4.1.2); some servers send a bare deflate stream instead. The first byte of a
-// bare stream can equal that of a zlib header only if an encoder fills its padding with ones.
+// bare stream can equal a zlib header's first byte only if an encoder fills its padding with ones.
 static int decode_deflate(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   if (!codec->has_stream) {
     while (codec->header_count < 2 && flow->in_left > 0) {

@@ -105,7 +105,7 @@ typedef int (*nghttp2_error_callback2)(nghttp2_session *, int, const char *, siz
   X(nghttp2_mem, mem_user_data) X(nghttp2_mem, malloc) X(nghttp2_mem, free) X(nghttp2_mem, calloc)                        \
   X(nghttp2_mem, realloc)
 
-// The types that this module itself allocates, and of which nghttp2 reads arrays or copies.
+// The types that this module itself allocates, alone or in arrays, and that nghttp2 reads.
 #define CCURL_NGHTTP2_SIZES(X)                                                                                            \
   X(nghttp2_nv) X(nghttp2_settings_entry) X(nghttp2_data_provider) X(nghttp2_data_source) X(nghttp2_mem)
 

@@ -305,7 +305,7 @@ static bool begin(struct ccurl_http2 *connection, uint32_t stream_window, int32_
     library.nghttp2_session_callbacks_set_send_data_callback(callbacks, write_data);
     library.nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, did_send);
     library.nghttp2_option_set_no_auto_window_update(option, 1);
-    // The checks of heads are those of HTTP/1.1, and the same with every version of nghttp2.
+    // Heads are checked as over HTTP/1.1, in the same way with every version of nghttp2.
     library.nghttp2_option_set_no_http_messaging(option, 1);
     library.nghttp2_option_set_max_send_header_block_length(option, MOST_HEAD_BYTES);
     if (set_continuations != NULL) set_continuations(option, MOST_CONTINUATIONS);

@@ -110,7 +110,7 @@ struct ccurl_url {
 CURLUcode ccurl_url_parse(const char *_Nonnull text, struct ccurl_url *_Nonnull result);
 void ccurl_url_free(struct ccurl_url *_Nonnull result);
 /// Returns a copy of a parsed URL with another path and query, which must need no encoding; NULL if memory has run out. `query` is the
-/// number of bytes of the target before its question mark, or that of the whole target if it has no query.
+/// number of bytes of the target before its question mark, or of the whole target if it has no query.
 CURLU *_Nullable ccurl_url_with_target(CURLU *_Nonnull root, const char *_Nonnull target, size_t query);
 
 #endif

@@ -70,7 +70,7 @@ struct ccurl_http2 *_Nullable ccurl_http2_create(const struct ccurl_http2_events
                                                  int32_t connection_window);
 // Sets the context of the events. There are none before.
 void ccurl_http2_set_context(struct ccurl_http2 *_Nonnull connection, void *_Nonnull context);
-// Frees a connection, outside of its events, of which no more follow.
+// Frees a connection, outside of its events. No more events follow.
 void ccurl_http2_free(struct ccurl_http2 *_Nonnull connection);
 
 // Uses received bytes. Returns false if the connection is broken.

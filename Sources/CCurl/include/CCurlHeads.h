@@ -80,7 +80,7 @@ bool ccurl_is_token(const void *_Nonnull text, size_t length);
 // Returns the length of the line including its line feed, or 0 at the end.
 size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start, struct ccurl_field *_Nonnull field);
 
-// Finds the next field whose name has one of certain lengths below 64, each of which is a bit of `name_lengths`, at `start` or behind it.
+// Finds the next field at `start` or after it whose name has one of certain lengths below 64. Each length is a bit of `name_lengths`.
 // The positions in `field` are relative to the line; there is no hash. Returns the position of the line, or `length` if there is none.
 size_t ccurl_field_next_sized(const void *_Nonnull lines, size_t length, size_t start, uint64_t name_lengths,
                               struct ccurl_field *_Nonnull field);

@@ -36,8 +36,8 @@ void *_Nullable ccurl_tls_session(CURL *_Nonnull easy);
 #define CCURL_CHAIN_CHECKED_LISTS 2
 #define CCURL_CHAIN_CHECKED_STAPLE 4
 typedef void (*ccurl_der_callback)(void *_Nonnull, bool is_sent, const uint8_t *_Nonnull, size_t);
-// Passes the certificates of a session to the callback, encoded as DER and leaf first: those of the verified chain, and then, with
-// `is_sent`, those that the server has sent. A session for which libcurl verifies nothing (`verifies` is false), or that was resumed, has
+// Passes the certificates of a session to the callback, encoded as DER and leaf first: the verified chain, and then, with
+// `is_sent`, what the server has sent. A session for which libcurl verifies nothing (`verifies` is false), or that was resumed, has
 // no verified chain. Returns the flags above, or -1 without a session.
 int ccurl_tls_read_chain(void *_Nullable session, bool verifies, ccurl_der_callback _Nonnull add, void *_Nonnull context);
 // Returns whether a session was resumed.

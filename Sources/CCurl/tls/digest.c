@@ -4,7 +4,7 @@
 #include "CCurl.h"
 #include "openssl.h"
 
-// The hash functions of the OpenSSL that libcurl has loaded, or otherwise of the system's. The names are those of OpenSSL 1.1 and later;
+// The hash functions of the OpenSSL that libcurl has loaded, or otherwise of the system's. OpenSSL 1.1 and later have these names;
 // the build does not depend on OpenSSL.
 static struct {
   void *(*create)(void);

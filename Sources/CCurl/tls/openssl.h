@@ -12,8 +12,8 @@ bool ccurl_openssl_find(void *functions, const char *const *names, size_t count)
 // Returns one such function; NULL if it is missing.
 void *ccurl_openssl_function(const char *name);
 
-// Fills an array with functions for objects that only functions found here use: those of libcurl's OpenSSL, or otherwise of the
-// system's.
+// Fills an array with functions for objects that only functions found here use. They are from libcurl's OpenSSL, or otherwise
+// from the system's.
 bool ccurl_openssl_find_any(void *functions, const char *const *names, size_t count);
 
 #endif

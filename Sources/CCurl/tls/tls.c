@@ -63,7 +63,7 @@ bool ccurl_tls_is_open(CURL *easy) {
 }
 
 int ccurl_tls_version(const void *session) {
-  // OpenSSL's own QUIC has the version of QUIC here, whose handshake is that of TLS 1.3 (RFC 9001).
+  // OpenSSL's own QUIC has the version of QUIC here. Its handshake is TLS 1.3's (RFC 9001).
   enum { QUIC_1 = 1 };
   int version = session == NULL || !is_available() ? 0 : ssl.version(session);
   return version == QUIC_1 ? CCURL_TLS_1_3 : version;
