@@ -109,7 +109,7 @@ final class ObservedExchange: ExchangeObservation {
     }
 }
 
-/// The observation of a request of which only a failure is logged, as in a program without any backend, whose log writes warnings.
+/// The observation of a request if only its failure is logged, as in a program without any backend, whose log writes warnings.
 final class FailureLog: ExchangeObservation {
     private let request: Request
     private let resendCount: Int

@@ -84,7 +84,7 @@ final class RequestProfile: Sendable {
         if let found { return found }
         let made = outcome.attributes
         outcomes.withLock { outcomes in
-            // Servers with many addresses do not keep those of all of them.
+            // A server with many addresses does not keep the attributes of each.
             if outcomes.count == Self.maximumOutcomeCount { outcomes = [] }
             outcomes.append(Outcome(kind: kind, peerHost: host, peerPort: port, attributes: made))
         }

@@ -114,7 +114,7 @@ extension HARDocument {
         /// Creates timings of phases that did not occur or took no time.
         public init() {}
 
-        /// Reads timings. Those of the phases before the request is sent may be missing (HAR 1.2, section "timings").
+        /// Reads timings. The phases before the request is sent may be missing (HAR 1.2, section "timings").
         public init(from decoder: any Decoder) throws {
             let values = try decoder.container(keyedBy: CodingKeys.self)
             blocked = try values.decodeIfPresent(Double.self, forKey: .blocked) ?? -1

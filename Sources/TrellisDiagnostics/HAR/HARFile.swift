@@ -15,7 +15,7 @@ final class HARFile: Sendable {
     }
 
     private let pending = Locked(Pending())
-    /// The state of the writer, of which there is one at a time.
+    /// The state of the writer. There is one writer at a time.
     private let writer: Locked<Writer>
 
     /// The path of the file.

@@ -107,8 +107,8 @@ package enum HARMessages {
             .map(\.withoutBlanks)
     }
 
-    /// Returns a body without its content codings, of which at least `limit` bytes are decoded if there are as many; `nil` if the codings
-    /// cannot be removed.
+    /// Returns a body without its content codings; `nil` if they cannot be removed. At least `limit` bytes are decoded, if there are as
+    /// many.
     ///
     /// - Parameter isComplete: Whether the body has its end.
     fileprivate static func decoded(

@@ -3,8 +3,8 @@ import FoundationEssentials
 import HTTPTypes
 import TrellisCore
 
-/// The removal of secrets from the requests and responses of a HAR document. The rules are those of ``SecretFields``,
-/// ``URLRedaction`` and ``BodyRedaction``; text that is without secrets stays as it is.
+/// The removal of secrets from the requests and responses of a HAR document, by the rules of ``SecretFields``, ``URLRedaction``
+/// and ``BodyRedaction``. Text without secrets stays as it is.
 package enum HARRedaction {
     /// Removes the secrets of a request: user information and secret items of the URL, secret fields, secret items or parts of a form in
     /// the body, and texts and numbers under secret names in a body of JSON.

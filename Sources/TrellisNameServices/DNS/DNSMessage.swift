@@ -172,7 +172,7 @@ private struct DNSReader {
     /// Returns a name, which may end with a pointer to an earlier one (RFC 1035, section 4.1.4).
     ///
     /// Each pointer must lead to a position before the part of the name that it ends, so that no name leads back to itself. There are no
-    /// more pointers than a name has labels (section 2.3.4), each of which needs at least two of its 255 bytes.
+    /// more pointers than a name has labels (section 2.3.4): a label needs at least two of the name's 255 bytes.
     mutating func name() throws(DNSFailure) -> DNSName {
         var name = DNSName()
         var (place, start) = (position, position)
