@@ -52,4 +52,12 @@ struct ConnectionKeeperTests {
         #expect(!watch.record(1, on: 0) && !watch.record(1, on: 0) && watch.isShort)
         #expect(!watch.record(2, on: 0) && !watch.isShort)
     }
+
+    /// Requests share it, so that no second one would ever be opened.
+    @Test func oneSharedConnectionIsEnough() {
+        var watch = ConnectionAdmission.Watch(minimum: 3) {}
+        #expect(!watch.record(1, on: 0) && watch.isShort)
+        #expect(!watch.record(1, areShared: true, on: 0) && !watch.isShort)
+        #expect(watch.record(0, areShared: true, on: 0) && watch.isShort)
+    }
 }

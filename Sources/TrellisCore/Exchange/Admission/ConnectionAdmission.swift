@@ -40,9 +40,11 @@ final class ConnectionAdmission: Sendable {
         }
 
         /// Records the number of an engine's connections. Returns whether some were lost, and there are too few.
-        mutating func record(_ count: Int, on engine: Int) -> Bool {
+        ///
+        /// - Parameter areShared: Whether each carries many requests. One is enough then, and no further ones would be opened.
+        mutating func record(_ count: Int, areShared: Bool = false, on engine: Int) -> Bool {
             let before = total
-            counts[engine] = count
+            counts[engine] = areShared && count > 0 ? max(count, minimum) : count
             return total < min(before, minimum)
         }
 
@@ -83,20 +85,21 @@ final class ConnectionAdmission: Sendable {
         ) -> (losses: [@Sendable () -> Void], grants: [Scheduler.Grant]) {
             guard let counts else {
                 scheduler.closedAllIdle(on: engine)
-                return (watches.keys.compactMap { lost($0, count: 0, on: engine) }, [])
+                return (watches.keys.compactMap { lost($0, TransportCount(0), on: engine) }, [])
             }
             var grants: [Scheduler.Grant] = []
             for (origin, count) in counts {
                 scheduler.setConnections(count.connections, to: origin, on: engine)
                 if let streams = count.streams { grants += scheduler.allowed(streams, to: origin) }
             }
-            return (
-                watches.isEmpty ? [] : counts.compactMap { lost($0, count: $1.connections, on: engine) }, grants
-            )
+            return (watches.isEmpty ? [] : counts.compactMap { lost($0, $1, on: engine) }, grants)
         }
 
-        private mutating func lost(_ origin: String, count: Int, on engine: Int) -> (@Sendable () -> Void)? {
-            watches[origin]?.record(count, on: engine) == true ? watches[origin]?.whenLost : nil
+        private mutating func lost(
+            _ origin: String, _ count: TransportCount, on engine: Int
+        ) -> (@Sendable () -> Void)? {
+            let isLost = watches[origin]?.record(count.connections, areShared: count.streams != nil, on: engine) == true
+            return isLost ? watches[origin]?.whenLost : nil
         }
 
         /// Adds an engine. Returns the first engine if it must close its idle connections.
