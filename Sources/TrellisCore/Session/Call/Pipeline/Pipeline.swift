@@ -697,7 +697,7 @@ package final class Pipeline: Sendable {
     @inline(never)
     private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, by: observer) }
-        return try await exchangeUnobserved(request, permit)
+        return try await sendByRoute(request, permit)
     }
 
     @inline(never)
@@ -706,7 +706,7 @@ package final class Pipeline: Sendable {
     ) async throws -> StepResponse {
         let (request, observation) = observer.begin(request, context: context)
         do {
-            let answer = try await exchangeUnobserved(request, permit)
+            let answer = try await sendByRoute(request, permit)
             if let observation { end(observation, with: answer) }
             return answer
         } catch {
@@ -726,10 +726,16 @@ package final class Pipeline: Sendable {
         }
     }
 
+    /// Sends a request on its way: to an alternative service of its origin, or to the origin, through the proxies of its rule.
     @inline(__always)
-    private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.configuration.alternatives == nil
-            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
+    private func sendByRoute(
+        _ request: Request, _ permit: LimitPermit?, mayUseAlternative: Bool = true
+    ) async throws -> StepResponse {
+        if mayUseAlternative, session.configuration.alternatives != nil {
+            return try await sendWithAlternatives(request, permit)
+        }
+        return session.preparation.mustSelectRoute(for: request)
+            ? try await sendThroughProxies(request, permit) : try await send(request, permit)
     }
 
     /// Sends a request to an alternative service of its origin if there is one; otherwise, and if no connection to the service can be made,
@@ -740,14 +746,7 @@ package final class Pipeline: Sendable {
             return answer
         }
         try call.checkCancellation()
-        return try await sendToOrigin(request, permit)
-    }
-
-    /// Sends a request to its origin, through the proxies of its rule.
-    @inline(__always)
-    private func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.preparation.mustSelectRoute(for: request)
-            ? try await sendThroughProxies(request, permit) : try await send(request, permit)
+        return try await sendByRoute(request, permit, mayUseAlternative: false)
     }
 
     @inline(never)
