@@ -156,9 +156,9 @@ enum Catalogue {
 
     /// The counts of instructions, the first of which the others are compared with.
     ///
-    /// One request at a time over TLS: before libcurl 8.4, each request in flight has its own connection, and how many there were would
-    /// decide the number of handshakes, each of which costs as much as thirty requests. Its responses have no body: nginx writes the head
-    /// and the body of a response over HTTP/2 one after the other, and time would decide whether the client reads them at once.
+    /// One request at a time over TLS: with many in flight, time would decide how many leave in one write. Its responses have no body:
+    /// nginx writes the head and the body of a response over HTTP/2 one after the other, and time would decide whether the client reads
+    /// them at once.
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
             "small-get/64", "small-get-on-executor/64", "handle-get/64", "stream-get/64", "adapted-get/64",

@@ -35,8 +35,8 @@ struct GatewayCommand: Subcommand {
 
     @Option(
         help: ArgumentHelp(
-            "The version for the origin. auto and 2: HTTP/2 where the origin offers it during the TLS handshake (libcurl 8.4 "
-                + "or later), else HTTP/1.1; requests that announce trailers go over HTTP/1.1. 2-only: HTTP/2 or an error.",
+            "The version for the origin. auto and 2: HTTP/2 where the origin offers it during the TLS handshake, else "
+                + "HTTP/1.1; requests that announce trailers go over HTTP/1.1. 2-only: HTTP/2 or an error.",
             valueName: "auto|1.1|2|2-only|2-prior-knowledge|3"))
     var http = HTTPVersionOption.auto
 

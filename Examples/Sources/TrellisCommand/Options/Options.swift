@@ -66,8 +66,8 @@ struct Options: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake (libcurl 8.4 or later), else "
-                + "HTTP/1.1 (as with curl --http2). 2-only: HTTP/2 or an error. "
+            "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1 "
+                + "(as with curl --http2). 2-only: HTTP/2 or an error. "
                 + "2-prior-knowledge: the same, and without TLS HTTP/2 without asking. "
                 + "3: HTTP/3 or an error (as with curl --http3-only). 3-preferred: HTTP/3, or else an earlier version.",
             valueName: "auto|1.1|2|2-only|2-prior-knowledge|3|3-preferred"))
