@@ -41,6 +41,18 @@ struct WarmConnectionTests {
         await session.shutdown()
     }
 
+    @Test(arguments: [1, 2])
+    func requestsOverHTTP2ShareOneConnectionThatWasOpenedBefore(_ engines: Int) async throws {
+        let server = try LoopbackServer.http2()
+        let session = Self.session(.fixed(engines)) { $0.httpVersion = .http2PriorKnowledge }
+        try await session.connect(to: server.url(), count: 3)
+        try await server.waitUntilAccepted(count: 1)
+        let (_, response) = try await session.data(server.url())
+        #expect(response.version == .http2 && response.metrics.isReusedConnection)
+        #expect(server.acceptedCount == 1)
+        await session.shutdown()
+    }
+
     /// A connection in use counts, however long its request lasts.
     @Test(arguments: [1, 2])
     func nothingWaitsForConnectionsThatAreInUse(_ engines: Int) async throws {
