@@ -135,7 +135,7 @@ final class CacheExchanges: Sendable {
 
     private struct State {
         /// The places of the keys with exchanges under way.
-        var places = PlaceTable()
+        var places = HashIndex()
         /// The records, in use or free.
         var records: [Record] = []
         var free: [Int] = []

@@ -32,9 +32,9 @@ extension HTTPCache: StagedCache {
     ) throws -> CacheReply {
         // Nothing else asks the cache.
         guard let pipeline = exchange as? Pipeline else { throw CancellationError() }
-        let turn = try CacheTurn(request, asked: asked, in: self, of: pipeline)
-        if let answer = try turn.immediateAnswer() { return .answer(answer) }
-        return .pending { try await turn.answer() }
+        let transaction = try CacheTransaction(request, asked: asked, in: self, of: pipeline)
+        if let answer = try transaction.immediateAnswer() { return .answer(answer) }
+        return .pending { try await transaction.answer() }
     }
 }
 

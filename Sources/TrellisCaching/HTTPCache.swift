@@ -34,7 +34,7 @@ public final class HTTPCache: Sendable {
     /// The keys whose stored responses are not used, because they could not be removed.
     let invalidKeys = InvalidKeys()
     /// The lengths of the names of the fields that decide about a response, each as a bit.
-    let decidingLengths: UInt64
+    let cacheHeaderLengths: UInt64
     private let date: @Sendable () -> Date
     /// The numbers that are not counted below.
     private let rareCounts = Locked(CacheStatistics())
@@ -62,7 +62,7 @@ public final class HTTPCache: Sendable {
         memory = storage as? MemoryCacheStorage
         self.policy = policy
         rules = Boxed(policy)
-        decidingLengths = ReceivedFields.decidingLengths(policy)
+        cacheHeaderLengths = ReceivedFields.cacheHeaderLengths(policy)
         date = now
     }
 

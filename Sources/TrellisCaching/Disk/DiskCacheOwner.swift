@@ -12,7 +12,7 @@ final class DiskCacheOwner: Sendable {
     private let lock: FileLock
     private let shards: [Locked<DiskCacheIndex>]
     private let totals = Locked(CacheUsage(count: 0, size: 0))
-    private let uses = Locked(UseClock())
+    private let uses = Locked(RecencyClock())
 
     /// The first word of a saved index.
     private static let mark: UInt64 = 0x0A78_6469_6C65_7254

@@ -7,7 +7,7 @@ import TrellisCore
 /// of a miss.
 final class ReceivedFields: Sendable {
     /// The facts that decide about the storing and the use of the response.
-    let values: DecidingFields
+    let values: CacheHeaders
     private let head: ResponseHead
     /// The lengths of the names of the fields that decide, each as a bit.
     private let nameLengths: UInt64
@@ -15,20 +15,20 @@ final class ReceivedFields: Sendable {
     private let lazyDeciding = LazyReference<Boxed<HTTPFields>>()
 
     /// - Parameters:
-    ///   - nameLengths: The lengths of the names of the fields that decide (``decidingLengths(_:)``).
+    ///   - nameLengths: The lengths of the names of the fields that decide (``cacheHeaderLengths(_:)``).
     ///   - now: The instant at which the head was received.
     init(_ head: ResponseHead, nameLengths: UInt64, now: CacheTime) {
         self.head = head
         self.nameLengths = nameLengths
-        if let wire = head.wireFields, let values = DecidingFields(wire) {
+        if let wire = head.wireFields, let values = CacheHeaders(wire) {
             self.values = values
             return
         }
         var deciding = head.headers(nameLengths: nameLengths)
-        var values = DecidingFields(deciding, now: now)
+        var values = CacheHeaders(deciding, now: now)
         if values.mayNameOthers {
             deciding = ConnectionFields.removed(from: deciding)
-            values = DecidingFields(deciding, now: now)
+            values = CacheHeaders(deciding, now: now)
         }
         self.values = values
         _ = lazyDeciding.storeIfNil(Boxed(deciding))
@@ -56,7 +56,7 @@ final class ReceivedFields: Sendable {
     var size: Int { 2 * head.fieldSize }
 
     /// Returns the lengths of the names of the fields that decide under the rules of a cache, each as a bit.
-    static func decidingLengths(_ policy: CachePolicy) -> UInt64 {
+    static func cacheHeaderLengths(_ policy: CachePolicy) -> UInt64 {
         policy.targetedFieldNames.reduce(ownLengths) { lengths, name in
             lengths | UInt64(1) << UInt64(min(name.canonicalName.utf8.count, 63))
         }

@@ -29,15 +29,16 @@ struct StoredHead: Hashable, Sendable {
     init(_ response: Response, start: CacheTime, _ cache: HTTPCache) {
         let queued = response.queuedTime / 1_000_000
         let sent = CacheTime(milliseconds: start.milliseconds.addingWithLimit(queued))
-        self.init(response.head, requestTime: sent, responseTime: cache.now, decidingLengths: cache.decidingLengths)
+        self.init(
+            response.head, requestTime: sent, responseTime: cache.now, cacheHeaderLengths: cache.cacheHeaderLengths)
     }
 
     /// Creates the head of a response that has been received.
     ///
-    /// - Parameter decidingLengths: The lengths of the names of the fields that decide (``ReceivedFields/decidingLengths(_:)``).
-    init(_ head: ResponseHead, requestTime: CacheTime, responseTime: CacheTime, decidingLengths: UInt64) {
+    /// - Parameter cacheHeaderLengths: The lengths of the names of the fields that decide (``ReceivedFields/cacheHeaderLengths(_:)``).
+    init(_ head: ResponseHead, requestTime: CacheTime, responseTime: CacheTime, cacheHeaderLengths: UInt64) {
         status = head.status.code
-        fields = .received(ReceivedFields(head, nameLengths: decidingLengths, now: responseTime))
+        fields = .received(ReceivedFields(head, nameLengths: cacheHeaderLengths, now: responseTime))
         (self.requestTime, self.responseTime) = (requestTime, responseTime)
     }
 
@@ -70,9 +71,9 @@ struct StoredHead: Hashable, Sendable {
     }
 
     /// The facts in these fields. For a head that was received they are known; for any other one, each access is a pass over all fields.
-    var values: DecidingFields {
+    var values: CacheHeaders {
         switch fields {
-        case .complete(let headers): DecidingFields(headers, now: responseTime)
+        case .complete(let headers): CacheHeaders(headers, now: responseTime)
         case .received(let received): received.values
         }
     }
@@ -102,7 +103,7 @@ struct StoredHead: Hashable, Sendable {
     /// Returns the ``date``.
     ///
     /// - Parameter values: The ``values``, which take long to find.
-    func date(_ values: DecidingFields) -> CacheTime { values.date.map { CacheTime($0) } ?? responseTime }
+    func date(_ values: CacheHeaders) -> CacheTime { values.date.map { CacheTime($0) } ?? responseTime }
 
     /// The strong or weak entity tag; `nil` without a single one.
     var entityTag: String? { deciding.single(.eTag) }
@@ -122,7 +123,7 @@ struct StoredHead: Hashable, Sendable {
     var hasValidator: Bool { hasValidator(values) }
 
     /// Returns whether the origin can be asked whether the response is still valid.
-    func hasValidator(_ values: DecidingFields) -> Bool { values.hasEntityTag || values.lastModified != nil }
+    func hasValidator(_ values: CacheHeaders) -> Bool { values.hasEntityTag || values.lastModified != nil }
 
     /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete, or the length is
     /// not known.
@@ -144,7 +145,7 @@ struct StoredHead: Hashable, Sendable {
     /// Returns the age at the reception, in milliseconds (RFC 9111, section 4.2.3).
     ///
     /// - Parameter date: The value of ``date``, which takes long to compute.
-    func initialAge(date: CacheTime, _ values: DecidingFields) -> Int64 {
+    func initialAge(date: CacheTime, _ values: CacheHeaders) -> Int64 {
         let apparent = max(responseTime.milliseconds(since: date), 0)
         let delay = max(responseTime.milliseconds(since: requestTime), 0)
         return max(apparent, (Int64(values.age ?? 0) * 1000).addingWithLimit(delay))

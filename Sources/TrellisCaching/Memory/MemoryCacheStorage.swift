@@ -9,7 +9,7 @@ public final class MemoryCacheStorage: CacheStorage {
 
     private struct State {
         /// The entries of each key, the oldest variant first.
-        var entries = UseOrder<CacheKey, CacheEntry>()
+        var entries = LRUList<CacheKey, CacheEntry>()
         var number: UInt64 = 0
         var count = 0
         var size = 0

@@ -26,7 +26,7 @@ struct CacheFreshness: Hashable, Sendable {
     /// - Parameters:
     ///   - values: The values of the head's fields.
     ///   - date: The date of the head, which takes long to compute.
-    init(of head: StoredHead, _ values: DecidingFields, date: CacheTime, under policy: CachePolicy) {
+    init(of head: StoredHead, _ values: CacheHeaders, date: CacheTime, under policy: CachePolicy) {
         let (directives, isTargeted) = Self.directives(of: head, values, policy)
         self.directives = directives
         (lifetime, source) = Self.lifetime(
@@ -37,7 +37,7 @@ struct CacheFreshness: Hashable, Sendable {
 
     /// Returns the directives that count: in the first targeted field that is present, or else in `Cache-Control`.
     static func directives(
-        of head: StoredHead, _ values: DecidingFields, _ policy: CachePolicy
+        of head: StoredHead, _ values: CacheHeaders, _ policy: CachePolicy
     ) -> (CacheDirectives, isTargeted: Bool) {
         for name in policy.targetedFieldNames {
             let lines = head.deciding[values: name]
@@ -65,7 +65,7 @@ struct CacheFreshness: Hashable, Sendable {
     // MARK: Lifetime
 
     private static func lifetime(
-        of head: StoredHead, _ values: DecidingFields, date: CacheTime, directives: CacheDirectives,
+        of head: StoredHead, _ values: CacheHeaders, date: CacheTime, directives: CacheDirectives,
         under policy: CachePolicy, isTargeted: Bool
     ) -> (Int64, Source) {
         if policy.isShared, let lifetime = lifetime(directives.seconds(.sharedMaxAge)) {
@@ -87,7 +87,7 @@ struct CacheFreshness: Hashable, Sendable {
     }
 
     /// Returns the lifetime of `Expires`: none if its date is malformed or ambiguous (RFC 9111, section 5.3); `nil` if it is not present.
-    private static func lifetime(_ expires: DecidingFields.Expiry, _ date: CacheTime) -> Int64? {
+    private static func lifetime(_ expires: CacheHeaders.Expiry, _ date: CacheTime) -> Int64? {
         switch expires {
         case .none: return nil
         case .invalid: return 0
@@ -99,7 +99,7 @@ struct CacheFreshness: Hashable, Sendable {
 
     /// Returns an estimate from the time since the last modification (RFC 9111, section 4.2.2).
     private static func heuristic(
-        of head: StoredHead, _ values: DecidingFields, date: CacheTime, directives: CacheDirectives,
+        of head: StoredHead, _ values: CacheHeaders, date: CacheTime, directives: CacheDirectives,
         under policy: CachePolicy
     ) -> Int64 {
         guard isHeuristicallyCacheable(head.status) || directives.contains(.public),

@@ -207,7 +207,7 @@ struct DiskCacheStorageTests {
     }
 
     @Test func instantsOfUsesNeverGoBack() {
-        var clock = UseClock()
+        var clock = RecencyClock()
         var instants: [UInt64] = []
         for now in [100, 100, 50, 200] as [UInt64] { instants.append(clock.next(at: now)) }
         // The instants of files count, too.

@@ -237,7 +237,7 @@ struct CacheShortcutTests {
     }
 
     @Test func theOrderIsThatOfTheLastUses() {
-        var order = UseOrder<Key, Int>()
+        var order = LRUList<Key, Int>()
         for key in 0..<5 { order.useAndChange(Key(key)) { $0.append(10 * key) } }
         #expect(order.use(1) == [10] && order.use(0) == [0] && order.use(9) == [])
         order.change(2) { $0.append(21) }
@@ -251,7 +251,7 @@ struct CacheShortcutTests {
     }
 
     @Test func theOldestElementIsRemovedFirst() {
-        var order = UseOrder<Key, Int>()
+        var order = LRUList<Key, Int>()
         let added = [order.add(1, for: 1), order.add(2, for: 2), order.add(9, for: 1)]
         #expect(added == [true, true, false])
         order.useAndChange(1) { $0 += [11, 12] }

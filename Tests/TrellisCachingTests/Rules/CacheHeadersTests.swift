@@ -6,7 +6,7 @@ import Testing
 @testable import TrellisCore
 
 /// The facts that decide about a response: those that are found in its bytes are those of its parsed fields.
-struct DecidingFieldsTests {
+struct CacheHeadersTests {
     private static let now = CacheSamples.start
     private static let date = "Date: \(CacheSamples.date(0))"
 
@@ -17,7 +17,7 @@ struct DecidingFieldsTests {
     private static func received(_ lines: [String]) -> ReceivedFields {
         let head = WireHead(version: .http1_1, status: 200, reason: "OK", fields: wire(lines))
         return ReceivedFields(
-            ResponseHead(head), nameLengths: ReceivedFields.decidingLengths(CachePolicy()), now: now)
+            ResponseHead(head), nameLengths: ReceivedFields.cacheHeaderLengths(CachePolicy()), now: now)
     }
 
     /// Heads whose facts need no parsed fields.
@@ -38,8 +38,8 @@ struct DecidingFieldsTests {
     @Test(arguments: plain)
     func theFactsOfUsualFieldsAreInTheirBytes(_ lines: [String]) throws {
         let wire = Self.wire(lines)
-        let facts = try #require(DecidingFields(wire))
-        #expect(facts == DecidingFields(HTTPFields(wire), now: Self.now))
+        let facts = try #require(CacheHeaders(wire))
+        #expect(facts == CacheHeaders(HTTPFields(wire), now: Self.now))
     }
 
     /// Heads whose fields must be parsed.
@@ -57,13 +57,13 @@ struct DecidingFieldsTests {
     @Test(arguments: unusual)
     func unusualFieldsAreParsed(_ lines: [String]) {
         let wire = Self.wire(lines)
-        #expect(DecidingFields(wire) == nil)
-        #expect(Self.received(lines).values == DecidingFields(HTTPFields(wire), now: Self.now))
+        #expect(CacheHeaders(wire) == nil)
+        #expect(Self.received(lines).values == CacheHeaders(HTTPFields(wire), now: Self.now))
     }
 
     /// A field that `Connection` names concerns the connection alone (RFC 9110, section 7.6.1).
     @Test func fieldsThatConnectionNamesDoNotDecide() {
-        #expect(DecidingFields(Self.wire(["Connection: Keep-Alive"])) == nil)
+        #expect(CacheHeaders(Self.wire(["Connection: Keep-Alive"])) == nil)
         let fields = Self.received(["Cache-Control: no-store", "Connection: cache-control", "Age: 7"])
         #expect(fields.values.directives.isEmpty && fields.values.age == 7)
         #expect(fields.deciding[.cacheControl] == nil && fields.complete[.cacheControl] == nil)

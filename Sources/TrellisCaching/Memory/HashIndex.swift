@@ -10,7 +10,7 @@ protocol HashedKey: Equatable, Sendable {
 ///
 /// A search compares numbers alone until it has found the hash, and copies no key. The table is half empty at least, and a value that is
 /// removed leaves no mark behind, so that a search is short however many values came and left.
-struct PlaceTable: Sendable {
+struct HashIndex: Sendable {
     private struct Slot {
         var hash: Int
         /// The place; negative if the slot is free.

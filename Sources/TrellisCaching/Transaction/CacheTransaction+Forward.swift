@@ -4,7 +4,7 @@ import HTTPTypes
 import TrellisCore
 
 /// Requests that are sent although there is a cache.
-extension CacheTurn {
+extension CacheTransaction {
     /// Sends a request that the cache has nothing to do with.
     func forwarded(_ reason: CacheStatus.ForwardReason) async throws -> StepResponse {
         let answer = try await pipeline.exchangeForCache(request)

@@ -5,7 +5,7 @@ import TrellisCore
 /// The facts in the fields of a response that decide about its storing and its use, found in one pass over the fields.
 ///
 /// There are no texts in it, so that no memory is taken for it, and copies cost nothing.
-struct DecidingFields: Hashable, Sendable {
+struct CacheHeaders: Hashable, Sendable {
     /// The `Expires` of a response.
     enum Expiry: Hashable, Sendable {
         /// There is no such field.
@@ -42,7 +42,7 @@ struct DecidingFields: Hashable, Sendable {
 
 // MARK: Fields
 
-extension DecidingFields {
+extension CacheHeaders {
     /// The lines of a field.
     private struct Lines {
         private var first: String?
@@ -114,7 +114,7 @@ extension DecidingFields {
 
 // MARK: Bytes
 
-extension DecidingFields {
+extension CacheHeaders {
     /// The lengths of the names of all fields that are read, each as a bit.
     private static let nameLengths = [3, 4, 7, 10, 13, 16].reduce(UInt64(0)) { $0 | UInt64(1) << UInt64($1) }
 
@@ -140,7 +140,7 @@ extension DecidingFields {
     /// - Returns: `nil` if one of the fields is not as nearly all servers send it, so that the fields must be parsed. For any other head,
     ///   the facts are the same as those among its parsed fields.
     init?(_ wire: WireFields) {
-        var facts = DecidingFields()
+        var facts = CacheHeaders()
         guard wire.allSatisfy(nameLengths: Self.nameLengths, { facts.read($0, $1) }) else { return nil }
         self = facts
     }

@@ -3,8 +3,8 @@ import FoundationEssentials
 import HTTPTypes
 import TrellisCore
 
-/// The passage of one request through a cache.
-struct CacheTurn {
+/// One request on its way through a cache.
+struct CacheTransaction {
     let pipeline: Pipeline
     let cache: HTTPCache
     /// The request with the cookies of the session, as the cache sees it.
@@ -223,7 +223,7 @@ struct CacheTurn {
 }
 
 /// Stored responses that are in memory, which a request gets without waiting.
-extension CacheTurn {
+extension CacheTransaction {
     /// Returns the stored response to the request; `nil` if there is none, if something else has to be done, or if the body is not in
     /// memory, is to be decoded, or is too large: then ``run()`` finds the response.
     private func answer(from storage: MemoryCacheStorage) throws -> StepResponse? {

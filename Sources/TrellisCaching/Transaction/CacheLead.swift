@@ -18,7 +18,7 @@ struct CacheLead: Sendable {
         guard !Self.isUndecided(head.status), !Self.hasShortBody(head) else { return }
         // The present instant would be asked of the user's code, which does not run on an engine thread.
         let received = StoredHead(
-            head, requestTime: start, responseTime: start, decidingLengths: cache.decidingLengths)
+            head, requestTime: start, responseTime: start, cacheHeaderLengths: cache.cacheHeaderLengths)
         if lookup.refusal(of: received) == nil {
             var stored = CachedHead(received, request: lookup.fields.headers)
             if case .storable = lookup.storability(of: stored.judge(cache.rules), method: lookup.request.method) {

@@ -1,7 +1,7 @@
 import TrellisCore
 
 /// The instants of uses in nanoseconds since 1970. Each is later than the ones before it, even if the system's clock is set back.
-struct UseClock: Sendable {
+struct RecencyClock: Sendable {
     /// The latest instant that counts: files may have any date.
     private static let maximum: UInt64 = 1 << 62
 

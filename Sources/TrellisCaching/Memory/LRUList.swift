@@ -2,7 +2,7 @@ import TrellisCore
 
 /// Lists by key, with the order in which they were used last. Each operation takes the same time for any number of keys. A list that
 /// becomes empty is removed.
-struct UseOrder<Key: HashedKey, Element: Sendable>: Sendable {
+struct LRUList<Key: HashedKey, Element: Sendable>: Sendable {
     private struct Node {
         var key: Key
         /// The first element of the list; `nil` if the node is free. Most lists have no other one, and need no memory of their own.
@@ -21,7 +21,7 @@ struct UseOrder<Key: HashedKey, Element: Sendable>: Sendable {
         }
     }
 
-    private var places = PlaceTable()
+    private var places = HashIndex()
     /// The nodes, in use or free.
     private var nodes: [Node] = []
     private var free: [Int] = []

@@ -4,7 +4,7 @@ import HTTPTypes
 import TrellisCore
 
 /// Stored responses as the responses to requests.
-extension CacheTurn {
+extension CacheTransaction {
     /// The response to a request that must not be sent, and for which nothing is stored (RFC 9111, section 5.2.1.7).
     var unsatisfiable: StepResponse {
         let head = ResponseHead(status: .gatewayTimeout, headers: HTTPFields())

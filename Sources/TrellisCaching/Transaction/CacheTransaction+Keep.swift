@@ -4,7 +4,7 @@ import HTTPTypes
 import TrellisCore
 
 /// The storing of responses.
-extension CacheTurn {
+extension CacheTransaction {
     /// Returns the response of the server, and stores it if that is allowed.
     func kept(
         _ answer: StepResponse, _ received: StoredHead, reason: CacheStatus.ForwardReason, ticket: CacheTicket

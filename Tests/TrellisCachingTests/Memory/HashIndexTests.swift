@@ -5,12 +5,12 @@ import TrellisTesting
 @testable import TrellisCore
 
 /// The table of places: a value is found until it is removed, however many hashes collide.
-struct PlaceTableTests {
+struct HashIndexTests {
     /// A dictionary as the independent result.
     @Test(arguments: [1, 3, 1 << 20], 0..<5 as Range<UInt64>)
     func valuesAreFoundUntilTheyAreRemoved(_ hashCount: Int, _ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var table = PlaceTable()
+        var table = HashIndex()
         var keys: [Int: Int] = [:]
         // A hash may be negative. Those that differ by a multiple of 64 begin in the same slot of a small table.
         func hash(_ key: Int) -> Int { (key % hashCount) * 64 - 1000 }
@@ -40,7 +40,7 @@ struct PlaceTableTests {
     }
 
     @Test func anEmptyTableHasNothing() {
-        var table = PlaceTable()
+        var table = HashIndex()
         let found = table.place(of: 1) { _ in true }
         table.remove(1, 1)
         #expect(found == nil && table.count == 0)
