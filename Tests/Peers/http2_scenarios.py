@@ -310,24 +310,18 @@ async def early(stream, status):
     stream.reset(ErrorCodes.NO_ERROR)
 
 
-async def early_end(stream, status, length, end, then="nothing", key=""):
+async def early_end(stream, status, length, end, then="nothing"):
     """Sends a whole response before reading all of the request's body, `with-length` or `without-length`, whose end comes
-    `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1), or
-    for `ping` a PING after the end of the request's body. With a KEY, the client need not answer a PING before the end of its own,
-    and `sent` waits for all of this."""
+    `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
     await stream.begun()
     stream.head(int(status), fields=[("content-length", "2")] if length == "with-length" else [])
     await stream.data(b"xx", end=end == "at-once")
     if end == "own":
         # The client has read the bytes before the end.
-        await (stream.delivered() if key else stream.answered())
+        await stream.answered()
         stream.end()
     if then == "reset":
         stream.reset(ErrorCodes.NO_ERROR)
-    elif then == "ping":
-        await stream.ended.wait()
-        await stream.answered()
-    await has_sent(stream, key)
 
 
 async def early_whole(stream, status, key, reading="read"):

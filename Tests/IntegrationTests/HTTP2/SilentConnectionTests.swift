@@ -138,14 +138,14 @@ struct SilentConnectionTests {
         let connections = peer.connections
         try #require(connections.count == 5)
         #expect(!connections[3...].contains(connections[1]))
-        if LibcurlFeatures.current.canMultiplex {
+        if EngineConfiguration.sharesConnections {
             #expect(connections[2] == connections[1])
             #expect(connections[4] == connections[3])
         }
         try await end()
     }
 
-    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
+    @Test(.enabled(if: EngineConfiguration.sharesConnections, "is about shared connections"))
     func aConnectionThatHasBroughtBytesIsUsedAgain() async throws {
         try await send()
         peer.answersThird.open()

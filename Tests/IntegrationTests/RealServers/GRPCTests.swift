@@ -1,4 +1,3 @@
-import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
@@ -70,19 +69,9 @@ struct GRPCTests {
         await session.shutdown()
     }
 
-    /// The server responds to the message before the end of the request, and libcurl before 8.1 may lose that response.
+    /// The server responds to the message before the end of the request.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func aUnaryCallOverAStream(_ way: HTTP2Peer.Way) async throws {
-        try await withKnownIssue("libcurl before 8.1 may lose the response", isIntermittent: true) {
-            try await callOverAStream(way)
-        } when: {
-            !LibcurlFeatures.current.isAtLeast(8, 1)
-        } matching: { issue in
-            LostResponseTests.isLoss(issue.error)
-        }
-    }
-
-    private func callOverAStream(_ way: HTTP2Peer.Way) async throws {
         let session = session(way)
         let (chunks, source) = AsyncStream.makeStream(of: Data.self)
         let message = framed(Data("a question".utf8))
