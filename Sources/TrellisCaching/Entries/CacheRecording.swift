@@ -197,7 +197,7 @@ final class CacheRecording: Sendable {
     private func tell(_ failure: any Error) { if cache.recordFailure(failure) { onFailure(failure) } }
 }
 
-/// The error of a storage that has not taken a response in time.
-private struct SlowStorage: Error, CustomStringConvertible {
-    var description: String { "the storage of the cache takes too long, and the response is not stored" }
+/// The error of a storage that a call no longer waits for.
+struct SlowStorage: Error, CustomStringConvertible {
+    var description: String { "the storage of the cache takes too long" }
 }

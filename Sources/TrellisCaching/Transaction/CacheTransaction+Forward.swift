@@ -128,7 +128,7 @@ extension CacheTransaction {
         } catch is Unreadable {
             // A read that was cancelled says nothing about the bytes.
             try Task.checkCancellation()
-            try? await storage.remove(entry, for: key)
+            try? await waiting { [storage] in try await storage.remove(entry, for: key) }
             return nil
         }
     }
@@ -149,18 +149,18 @@ extension CacheTransaction {
         // The stored response is also that to other requests, which this one does not decide about.
         case .refused(.requestNoStore), .refused(.authorization): return (head, false)
         case .refused:
-            note(await cache.removeInvalid(entry, for: key))
+            await removeInvalid(entry, for: key)
             return (head, false)
         }
         do {
-            try await storage.update(entry, for: key, to: head)
+            try await waiting { [storage, head] in try await storage.update(entry, for: key, to: head) }
         } catch {
             // The old head is validated again.
             note(error)
         }
         // A removal has come meanwhile, or the session has ended without waiting for the storage.
         guard ticket.isValid else {
-            note(await cache.removeInvalid(key))
+            await removeInvalid(key)
             return (head, false)
         }
         return (head, true)

@@ -34,7 +34,7 @@ extension CacheTransaction {
             for partition in partitions {
                 let key = CacheKey(url: url.canonicalText, partition: partition)
                 cache.exchanges.invalidate(key)
-                note(await cache.removeInvalid(key))
+                await removeInvalid(key)
             }
         }
         guard request.method == .head, received.status == 200, request.cacheMode != .noStore else { return }
@@ -45,7 +45,7 @@ extension CacheTransaction {
                 _ = await update(entry, for: ticket.key, with: received, ticket)
             } else if lookup.isForOthers(received) {
                 cache.exchanges.invalidate(ticket.key)
-                note(await cache.removeInvalid(entry, for: ticket.key))
+                await removeInvalid(entry, for: ticket.key)
             }
         }
     }
@@ -63,7 +63,7 @@ extension CacheTransaction {
     /// Removes the stored responses that a newer one replaces, although it is not stored itself.
     func removeReplaced(by received: StoredHead, _ ticket: CacheTicket) async {
         guard lookup.replacesStored(received), ticket.isValid else { return }
-        for entry in await matchingEntries(ticket.key) { note(await cache.removeInvalid(entry, for: ticket.key)) }
+        for entry in await matchingEntries(ticket.key) { await removeInvalid(entry, for: ticket.key) }
     }
 
     private func matchingEntries(_ key: CacheKey) async -> [CacheEntry] {
@@ -99,7 +99,8 @@ extension CacheTransaction {
         // A response that held its call, which holds the response, would never be released, nor end its transfer when it is dropped.
         let (observer, attempt) = (pipeline.call.observer, pipeline.context.attempt)
         do {
-            let writer = try await storage.makeWriter(for: ticket.key, head, length: received.length)
+            let (storage, key, length, changed) = (storage, ticket.key, received.length, head)
+            let writer = try await waiting { try await storage.makeWriter(for: key, changed, length: length) }
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
             return CacheRecording(writer, head, ticket: ticket, in: cache, deadline: deadlineOfReader) { error in

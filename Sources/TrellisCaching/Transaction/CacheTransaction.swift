@@ -98,10 +98,13 @@ struct CacheTransaction {
 
     /// Returns the stored responses to the URL that may answer requests; none if the storage fails.
     func storedEntries(_ key: CacheKey) async -> [CacheEntry] {
-        guard await cache.mayUse(key) else { return [] }
         let entries: [CacheEntry]
         do {
-            entries = try await storage.entries(for: key)
+            let found: [CacheEntry]? = try await waiting { [cache] in
+                try await cache.mayUse(key) ? cache.storage.entries(for: key) : nil
+            }
+            guard let found else { return [] }
+            entries = found
         } catch {
             // A search that was cancelled says nothing about the storage.
             if !Task.isCancelled, cache.recordFailedSearch() { pipeline.tell { .cacheFailed(error) } }
@@ -139,7 +142,7 @@ struct CacheTransaction {
         try Task.checkCancellation()
         note(error.underlying)
         do {
-            try await storage.remove(entry, for: key)
+            try await waiting { [storage] in try await storage.remove(entry, for: key) }
         } catch {
             throw TrellisError(
                 .invalidResponse(.bodyCutShort("the stored body cannot be read")), phase: .receiving, underlying: error)
@@ -149,6 +152,53 @@ struct CacheTransaction {
     /// Counts a failure of the storage, and tells it unless the storage has failed before; does nothing with `nil`.
     func note(_ failure: (any Error)?) {
         if let failure, cache.recordFailure(failure) { pipeline.tell { .cacheFailed(failure) } }
+    }
+
+    /// The longest time for which a call waits for an operation of its storage.
+    private static let patience = Duration.seconds(5)
+
+    /// Waits for an operation of the storage. A disk may hang: after some seconds, the call goes on without the result.
+    func waiting<Value: Sendable>(
+        for operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        if cache.memory != nil { return try await operation() }
+        let outcome = Locked<Result<Value, any Error>?>(nil)
+        // A storage that does not suspend has the result at once.
+        let task = Task.immediate {
+            let result: Result<Value, any Error>
+            do { result = .success(try await operation()) } catch { result = .failure(error) }
+            outcome.withLock { $0 = result }
+        }
+        if outcome.withLock({ $0 == nil }) {
+            let clock = pipeline.call.deadline.clock
+            await withTaskCancellationHandler {
+                _ = await waitForEnd(of: [task], within: Self.patience, on: clock)
+            } onCancel: {
+                task.cancel()
+            }
+            task.cancel()
+        }
+        guard let result = outcome.withLock({ $0 }) else { throw SlowStorage() }
+        return try result.get()
+    }
+
+    /// Removes the stored responses of a key, which are no longer valid. Those that the storage does not remove in time are not used.
+    func removeInvalid(_ key: CacheKey) async {
+        await remove(key) { [cache] in await cache.removeInvalid(key) }
+    }
+
+    /// Removes a stored response that is no longer valid. If the storage does not remove it in time, no response of the key is used.
+    func removeInvalid(_ entry: CacheEntry, for key: CacheKey) async {
+        await remove(key) { [cache] in await cache.removeInvalid(entry, for: key) }
+    }
+
+    private func remove(_ key: CacheKey, _ removal: @escaping @Sendable () async -> (any Error)?) async {
+        do {
+            note(try await waiting(for: removal))
+        } catch {
+            cache.invalidKeys.insert(key)
+            note(error)
+        }
     }
 
     // MARK: Equal requests

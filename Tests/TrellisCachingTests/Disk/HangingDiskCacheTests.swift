@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import TrellisCaching
 @testable import TrellisCore
 
-/// A disk that hangs while a response is stored holds no call beyond its end.
+/// A disk that hangs holds no call beyond its end, and one that stores, finds, changes or removes a response for some seconds only.
 @Suite(.timeLimit(.minutes(3)))
 struct HangingDiskCacheTests {
     private let folder: TemporaryFolder
@@ -97,6 +97,71 @@ struct HangingDiskCacheTests {
             #expect(world.cache.statistics.storedCount == 0 && world.cache.statistics.failureCount == 1)
             disk.goOn()
         }
+        await storage.close()
+    }
+
+    /// A use of the disk before the end of a response: the search for a stored one, the opening of the folder, the update by a 304, and the
+    /// removal by an unsafe request.
+    enum Use: CaseIterable { case search, opening, update, removal }
+
+    /// Moves the clock until a call without limits has its response.
+    private func moveOn(_ world: CacheWorld, _ request: Request) async throws -> Data {
+        let hasEnded = Locked(false)
+        let call = Task {
+            defer { hasEnded.withLock { $0 = true } }
+            return try await world.session.data(request.withTimeouts(Timeouts(idle: nil, total: nil))).0
+        }
+        try await disk.isReached.opened()
+        // The wait for the disk may begin after a move.
+        while !hasEnded.withLock({ $0 }), !Task.isCancelled {
+            clock.move(by: .seconds(5))
+            await Task.yield()
+        }
+        return try await call.value
+    }
+
+    @Test(arguments: Use.allCases)
+    func aCallGoesOnWithoutItsDisk(_ use: Use) async throws {
+        let world = CacheWorld(storage: storage, clock: clock) { request in
+            let isValidation = request.headers.contains(.ifNoneMatch)
+            let headers: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+            return MockResponse(
+                status: isValidation ? 304 : 200, headers: headers, body: Data((isValidation ? "" : "body").utf8))
+        }
+        if use != .opening {
+            try await storage.open()
+            _ = try await world.get()
+        }
+        if use == .update { world.pass(100) }
+        var request = Request(CacheWorld.url)
+        if use == .removal { request.method = .post }
+        try await disk.hanging(at: { use == .update ? Self.isWriting($0) : true }) {
+            let data = try await moveOn(world, request)
+            #expect(data == Data("body".utf8))
+            #expect(world.transport.requests.count == (use == .opening ? 1 : 2))
+            disk.goOn()
+        }
+        await storage.close()
+    }
+
+    /// What a disk has not removed in time is not used.
+    @Test func whatIsNotRemovedInTimeIsNotUsed() async throws {
+        try await storage.open()
+        let count = Locked(0)
+        let world = CacheWorld(storage: storage, clock: clock) { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return CacheWorld.response("\(number)")
+        }
+        #expect(try await world.get().first == "1")
+        try await disk.hanging(at: { _ in true }) {
+            let data = try await moveOn(world, Request(CacheWorld.url, method: .post))
+            #expect(data == Data("2".utf8))
+            disk.goOn()
+        }
+        #expect(try await world.get().first == "3")
         await storage.close()
     }
 
