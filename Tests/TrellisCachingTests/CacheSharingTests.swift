@@ -151,6 +151,27 @@ struct CacheSharingTests {
         await #expect(throws: CancellationError.self) { try await first.value }
     }
 
+    /// A request would otherwise have the place of a less urgent one in a queue.
+    @Test(arguments: [(RequestPriority.low, RequestPriority.normal), (.normal, .high), (.low, .high)])
+    func aMoreUrgentRequestIsSent(_ first: RequestPriority, _ second: RequestPriority) async throws {
+        let gate = LoopbackServer.Gate()
+        let world = World { request in
+            if request["x-priority"] == "\(first)" { try await gate.opened() }
+            return World.response("one")
+        }
+        func request(_ priority: RequestPriority) throws -> Request {
+            let name = try #require(HTTPField.Name("X-Priority"))
+            return Request(World.url, headers: [name: "\(priority)"]).withPriority(priority)
+        }
+        let waiting = try request(first)
+        let others = (1...2).map { _ in Task { try await world.get(waiting)[0] } }
+        await untilWaiting(1, world)
+        #expect(try await world.get(request(second))[0] == "one")
+        gate.open()
+        for other in others { #expect(try await other.value == "one") }
+        #expect(world.transport.requests.count == 2)
+    }
+
     @Test(arguments: ["range", "if-none-match", "cache-control"])
     func aRequestThatAsksForMoreIsSent(_ field: String) async throws {
         let gate = LoopbackServer.Gate()

@@ -160,14 +160,16 @@ final class CacheLookup: Sendable {
     }
 
     /// Returns the name of the requests to the URL that are equal: the selection of the latest stored response's variant, with the range
-    /// that the request asks for. `nil` if nothing is stored, and the request asks for no range.
+    /// that the request asks for, and its priority. `nil` if nothing is stored, and the request asks for no range and has no priority.
     func nameOfEquals(among entries: [CacheEntry]) -> String? {
         let variant = latest(of: entries).flatMap {
             VarySelection(of: $0.head.stored.deciding, request: fields.headers)?.text
         }
-        guard fields.presence.contains(.range) else { return variant }
-        // No selection begins with a NUL, and the length says where its text ends.
-        return "\0\(variant?.utf8.count ?? -1):\(variant ?? "")\(fields.headers.single(.range) ?? "")"
+        guard fields.presence.contains(.range) || request.priority != .normal else { return variant }
+        // No selection begins with a NUL, and the length says where its text ends. An urgent request does not wait for the place of another
+        // one in a queue.
+        let range = fields.headers.single(.range) ?? ""
+        return "\0\(request.priority.rawValue)\(variant?.utf8.count ?? -1):\(variant ?? "")\(range)"
     }
 
     /// Returns the decision about the request.
