@@ -37,7 +37,8 @@ struct HTTP1ResponseDecoder: Sendable {
     private(set) var framing = Framing.none
     private var rest: Int64 = 0
     private var chunks = ChunkFraming()
-    private var closes = false
+    /// Whether the connection ends with the response, as far as is known.
+    private(set) var closes = false
     /// The number of seconds for which the server keeps an idle connection, if it says so.
     private(set) var keepAliveTimeout: Int?
 

@@ -148,7 +148,9 @@ extension WireConnection {
                 switch try unsafe decoder.next(in: bytes, at: &position) {
                 case .more: return
                 case .informational(let head): transfer.delegate?.transferDidReceiveInformational(head)
-                case .head(let head): receive(head, for: transfer)
+                case .head(let head):
+                    if tellsTimeout(head, to: transfer) { return table.restart(transfer, needsConnection: true) }
+                    receive(head, for: transfer)
                 case .body(let range):
                     let mayTakeBuffer = areInBuffer && chunk == nil && range.count >= Self.smallestChunk
                     let taken = receive(range, of: bytes, mayTakeBuffer: mayTakeBuffer, for: transfer)
@@ -179,6 +181,13 @@ extension WireConnection {
         var (ahead, position) = unsafe (decoder, position)
         guard let event = try? ahead.next(in: bytes, at: &position), case .end = event else { return false }
         return true
+    }
+
+    /// Whether a head only tells that the server has closed the connection while that was idle (RFC 9110, section 15.5.9), and the request
+    /// may be sent again.
+    private func tellsTimeout(_ head: WireHead, to transfer: Transfer) -> Bool {
+        guard head.status == 408, transfer.wire.isReused, unsafe decoder.closes, outgoing.isSent else { return false }
+        return transfer.options.mayBeReplayed && !transfer.sending.hasBegun
     }
 
     private func receive(_ head: WireHead, for transfer: Transfer) {

@@ -128,6 +128,28 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// A server may tell with a 408 that it has closed an idle connection. A GET that has crossed that on its way goes again on a new one, and
+    /// a POST does not.
+    @Test func aTimeoutOfAnIdleConnectionIsNoResponseToAGet() async throws {
+        let timeout = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write(connection.ordinal < 3 ? Self.good : timeout)
+            if try connection.nextRequest() != nil { try connection.write(timeout) }
+        }
+        let run = Self.run()
+        let get = try EngineRun.get(server.url("/"))
+        #expect(await run.perform(get).text == "good")
+        let again = await run.perform(get)
+        #expect(again.text == "good" && again.head?.status == 200 && again.end?.report.isReusedConnection == false)
+        let post = await run.perform(try EngineRun.post(server.url("/"), "once"))
+        #expect(post.head?.status == 408 && post.end?.failure == nil)
+        // On a new connection, it is the response.
+        #expect(await run.perform(get).head?.status == 408)
+        #expect(server.acceptedCount == 3)
+        await run.finish()
+    }
+
     /// A GET whose idle connection is dead, and which may make no other one, has reached its limit on connecting.
     @Test func aRequestThatMayNotConnectFailsAtItsLimit() async throws {
         let server = try LoopbackServer { connection in
