@@ -37,7 +37,7 @@ public final class Session: Sendable {
     /// The observation of the machine's network; `nil` if nothing depends on it.
     private let network: NetworkObservation?
     /// The connections that are kept open.
-    private let keepers: [ConnectionKeeper]
+    let keepers: [ConnectionKeeper]
 
     /// Creates a session.
     ///
@@ -91,7 +91,10 @@ public final class Session: Sendable {
         }
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
-        keepers = configuration.keptConnections.map { ConnectionKeeper($0, count: $1) }
+        // A session with fewer connections than it can have would look for lost ones without end.
+        keepers = configuration.keptConnections.map {
+            ConnectionKeeper($0, count: configuration.limits.allowed($1))
+        }
         resolverUsers?.enter(self)
         clock.follow(self)
         for keeper in keepers { keeper.begin(in: self) }

@@ -1,10 +1,20 @@
 import CurlEngine
 import Testing
+import TrellisTesting
 
 @testable import TrellisCore
 
 /// The pauses of a session that keeps connections open, and the losses of connections.
 struct ConnectionKeeperTests {
+    /// A session that waited for more connections than it may have would always be short of some.
+    @Test func noMoreConnectionsAreKeptThanTheLimitsAllow() {
+        var configuration = SessionConfiguration()
+        configuration.limits.perOrigin = 2
+        configuration.keptConnections = ["http://localhost:1": 1000]
+        let session = Session(configuration: configuration, transport: MockTransport { _ in MockResponse() })
+        #expect(session.keepers.map(\.count) == [2])
+    }
+
     @Test func thePausesGrowWithTheFailuresUpToAMinute() {
         var pace = ConnectionKeeper.Pace()
         let pauses = (1...8).map { _ in pace.pause(after: nil) }

@@ -57,4 +57,10 @@ public struct ConnectionLimits: Sendable, Hashable {
         limits.requestsPerOrigin = requestsPerOrigin.map { max($0, 1) }
         return limits
     }
+
+    /// Returns how many of the wanted connections to one origin the limits allow.
+    func allowed(_ count: Int) -> Int {
+        let limits = usable
+        return min(count, limits.perOrigin, limits.total)
+    }
 }

@@ -37,7 +37,7 @@ final class ConnectionKeeper: Sendable {
     }
 
     private let origin: String
-    private let count: Int
+    let count: Int
     private let losses = Losses()
     private let task = Locked<Task<Void, Never>?>(nil)
 

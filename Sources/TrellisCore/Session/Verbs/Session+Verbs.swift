@@ -769,8 +769,7 @@ extension Session {
     ///   - count: The number of connections, 1 unless given; at most ``ConnectionLimits/perOrigin`` and ``ConnectionLimits/total``.
     /// - Throws: ``TrellisError`` of the first connection that fails, while the others stay; `CancellationError` in a cancelled task.
     public func connect(to request: some RequestConvertible, count: Int = 1) async throws {
-        let limits = configuration.limits.usable
-        let count = min(count, limits.perOrigin, limits.total)
+        let count = configuration.limits.allowed(count)
         guard count > 0, preparation.makesConnections else { return }
         let request = try request.asRequest().connecting(upTo: count)
         let queue = preparation.queue(of: request)
