@@ -44,10 +44,18 @@ struct AlternativeHealth: Sendable {
     mutating func begin(_ use: Use, at now: Date) -> Int {
         if records.count >= Self.limit, records[use] == nil {
             records = records.filter { $0.value.isTested || now < $0.value.brokenUntil }
-            if records.count >= Self.limit { records = [:] }
+            if records.count >= Self.limit { forgetHalf() }
         }
         records[use, default: Record()].isTested = true
         return generation
+    }
+
+    /// Forgets the services that may be used soonest.
+    private mutating func forgetHalf() {
+        let order = records.map { use, record in
+            (use: use, end: record.isTested ? Date.distantFuture : record.brokenUntil)
+        }
+        for (use, _) in order.sorted(by: { $0.end < $1.end }).prefix(Self.limit / 2) { records[use] = nil }
     }
 
     /// Records the end of a request. Returns the time in seconds for which the service is not used, if it has failed. What happens to a

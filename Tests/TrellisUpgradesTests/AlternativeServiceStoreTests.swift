@@ -196,6 +196,26 @@ struct AlternativeServiceStoreTests {
         #expect(uses.count { !health.mayUse($0, at: clock.now) } <= AlternativeHealth.limit)
     }
 
+    /// The service that is not used for longest is remembered when there are too many.
+    @Test func manyServicesDoNotResetTheOthers() {
+        var health = AlternativeHealth()
+        func use(_ port: Int) -> AlternativeHealth.Use {
+            let service = AlternativeService(protocolID: "h3", host: "a.example", port: port)
+            return AlternativeHealth.Use(origin: "a.example:443", service: service)
+        }
+        func fail(_ port: Int, at date: Date) {
+            let generation = health.begin(use(port), at: date)
+            health.end(use(port), .failed, generation: generation, at: date)
+        }
+        let start = clock.now
+        fail(0, at: start)
+        let later = start.addingTimeInterval(AlternativeHealth.firstBreak)
+        fail(0, at: later)
+        for port in 1...2 * AlternativeHealth.limit { fail(port, at: later) }
+        #expect(!health.mayUse(use(0), at: later))
+        #expect(!health.mayUse(use(2 * AlternativeHealth.limit), at: later))
+    }
+
     /// Servers that take back what is not known do not fill the memory.
     @Test func removalsOfUnknownRecordsAreBounded() async throws {
         let folder = try TemporaryFolder()
