@@ -134,14 +134,14 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
     public func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws {
         try await folder.run { try self.replaceHead(of: entry.id, CacheFileHead(key, head)) }
     }
 
     /// Removes an entry, unless the entry has been removed or replaced.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
     public func remove(_ entry: CacheEntry, for key: CacheKey) async throws {
         try await folder.run {
             let name = try CacheFileName(key)
@@ -151,7 +151,7 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Removes all entries of a key.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
     public func removeEntries(for key: CacheKey) async throws {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
@@ -166,7 +166,7 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Removes all entries.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
     public func removeAll() async throws {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
@@ -202,10 +202,10 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// The number of entries, and of the bytes of their files.
     ///
-    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task, without waiting for the disk.
     public var usage: CacheUsage {
         get async throws {
-            try await folder.run {
+            try await folder.run(isRead: true) {
                 let (owner, isComplete) = self.ownerAndCompleteness
                 if let owner, isComplete { return owner.usage }
                 var usage = CacheUsage(count: 0, size: 0)
