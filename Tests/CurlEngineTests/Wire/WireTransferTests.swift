@@ -128,6 +128,36 @@ struct WireTransferTests {
         await run.finish()
     }
 
+    /// A connection is not used from a moment before the time at which its server closes it.
+    @Test(arguments: [
+        ("timeout=5", 3999, true), ("timeout=5", 4000, false), ("timeout=1", 499, true), ("timeout=1", 500, false),
+        ("timeout=0", 0, false), ("max=10", 30_000, true),
+    ])
+    func aConnectionIsKeptAsLongAsItsServerSays(_ field: String, _ milliseconds: Int, _ isKept: Bool) async throws {
+        let server = try Self.server("HTTP/1.1 200 OK\r\nKeep-Alive: \(field)\r\nContent-Length: 4\r\n\r\ngood")
+        let clock = TestClock()
+        let run = EngineRun(.onWire, clock: clock.engineSide)
+        let get = try EngineRun.get(server.url("/"))
+        #expect(await run.perform(get).text == "good")
+        clock.move(by: .milliseconds(milliseconds))
+        #expect(await run.perform(get).end?.report.isReusedConnection == isKept)
+        await run.finish()
+    }
+
+    /// A source without bytes does not hide the end of the connection.
+    @Test func aLostConnectionEndsARequestWhoseBodyIsQuiet() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            // The only chunk, so that no reset follows.
+            _ = try connection.read(exactly: 13)
+        }
+        let run = Self.run()
+        let post = TransferOptions(
+            url: try WireURL(parsing: server.url("/")), method: "POST", body: .stream(length: nil), version: .http1)
+        #expect(await run.perform(post, endsBody: false).end?.failure?.kind == .emptyReply)
+        await run.finish()
+    }
+
     /// A server may tell with a 408 that it has closed an idle connection. A GET that has crossed that on its way goes again on a new one, and
     /// a POST does not.
     @Test func aTimeoutOfAnIdleConnectionIsNoResponseToAGet() async throws {
