@@ -65,9 +65,14 @@ final class DownloadTask: SessionOperation {
     let progress: ProgressBroadcaster
     let report: DownloadReport
     private let work: Work
+    private let clock: any EngineClock
     private let state = Locked(State())
 
+    /// The longest time for which the readers of a download that was cancelled, or is past its deadline, wait for its disk.
+    private static let patience = Duration.seconds(5)
+
     init(clock: any EngineClock, work: @escaping Work) {
+        self.clock = clock
         report = DownloadReport(clock: clock)
         progress = ProgressBroadcaster(clock: clock)
         self.work = work
@@ -175,7 +180,25 @@ final class DownloadTask: SessionOperation {
         cancellation.task?.cancelOffEngine()
         for waiter in cancellation.held { waiter.resume() }
         // A download without a task has nothing else that ends its progress.
-        if cancellation.task == nil { progress.finish() }
+        guard let task = cancellation.task else { return progress.finish() }
+        unlessEnded(task, within: Self.patience) { [self] in
+            let error = report.complete(state.withLock { $0.end } ?? CancellationError())
+            finish(.failure(error))
+            answer(.failure(error))
+        }
+    }
+
+    /// Cancels the download if it has not ended soon after its deadline: its disk may hang.
+    func watch(_ deadline: CallDeadline) {
+        guard let remaining = deadline.remaining, let task = state.withLock({ $0.task }) else { return }
+        unlessEnded(task, within: remaining + Self.patience) { [self] in cancel(TrellisError(.timedOut(.total))) }
+    }
+
+    private func unlessEnded(
+        _ task: Task<DownloadedFile, any Error>, within time: Duration, _ body: @escaping @Sendable () -> Void
+    ) {
+        let end = Task { _ = await task.result }
+        Task { [clock] in if await !waitForEnd(of: [end], within: time, on: clock) { body() } }
     }
 
     /// Waits until the download has ended, and returns the resume data; `nil` if the download did not start, succeeded, or left
@@ -345,7 +368,8 @@ final class DownloadTask: SessionOperation {
     private func finish(_ result: Result<DownloadedFile, any Error>) {
         let readers = state.withLock { state in
             _ = state.call.handle(.finish)
-            state.result = result
+            // The disk of a download that nobody waits for may go on later.
+            if state.result == nil { state.result = result }
             defer { state.whenEnded = [:] }
             return state.whenEnded.values
         }

@@ -174,6 +174,7 @@ extension Session {
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)
             var operation = try DownloadOperation(call, session: self, run: run)
+            run.watch(operation.deadline)
             return try await perform(run) {
                 try await TransportOverride.with(transportOverride) { try await operation.download() }
             }
