@@ -163,7 +163,11 @@ extension WireConnection {
                 case .switched(let head):
                     return try switchProtocols(head, bytes.extracting(position..<bytes.byteCount), of: transfer)
                 }
-                guard !transfer.isCancelled else { return }
+                guard !transfer.isCancelled else {
+                    // The changes of the transfer may find the end of the response.
+                    held = [UInt8](copying: bytes.extracting(position..<bytes.byteCount))
+                    return
+                }
                 if transfer.failure != nil { return table.end(transfer, nil) }
                 if isHeld(transfer), !hasOnlyEnd(in: bytes, from: position) {
                     held = [UInt8](copying: bytes.extracting(position..<bytes.byteCount))
@@ -232,6 +236,45 @@ extension WireConnection {
     }
 
     // MARK: Ends
+
+    /// The number of bytes that are read of a response that nobody takes any more.
+    private static let unreadLimit = 64 << 10
+
+    /// Reads what has arrived of the response to a cancelled transfer. Returns whether that is all of it, so that the connection can be
+    /// used again: the readers of events often leave after the last one, just before the end of the body.
+    func finishUnread(_ transfer: Transfer) -> Bool {
+        guard outgoing.isSent, !fileSending.isUnderWay, unsafe decoder.hasFinalHead,
+            transfer.connection.switched == nil, let buffer = unsafe transfer.engine.wire.buffer
+        else { return false }
+        var room = Self.unreadLimit
+        if let held {
+            self.held = nil
+            if let isEnd = held.withBytes({ skip($0) }) { return isEnd }
+            room -= held.count
+        }
+        while room > 0 {
+            let part = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(room, buffer.count)])
+            let count = unsafe link.receive(part)
+            guard count > 0 else { return false }
+            if let isEnd = unsafe skip(UnsafeRawBufferPointer(rebasing: part[..<count]).bytes) { return isEnd }
+            room -= count
+        }
+        return false
+    }
+
+    /// Skips bytes of a response. Returns whether the connection can be used after them if they end the response or are malformed; `nil` if
+    /// the response goes on.
+    private func skip(_ bytes: RawSpan) -> Bool? {
+        var position = 0
+        while true {
+            switch try? unsafe decoder.next(in: bytes, at: &position) {
+            case .more: return nil
+            case .body: continue
+            case .end: return unsafe decoder.isReusable && position == bytes.byteCount
+            case .informational, .head, .switched, nil: return false
+            }
+        }
+    }
 
     /// Handles the end of the connection by the server, without the alert that TLS demands if `isCutOff` is `true`.
     private func hasEnded(_ transfer: Transfer, isCutOff: Bool) {

@@ -351,7 +351,7 @@ extension WireTable {
             guard !transfer.wire.isLookingUp else { return engine.lookups.abandon(transfer) }
             engine.leaveGates(transfer)
             engine.lastUse = engine.now
-            _ = leave(transfer, keeps: false)
+            _ = leave(transfer, keeps: transfer.wire.connection?.finishUnread(transfer) ?? false)
         } else if transfer.connection.switched != nil {
             engine.advanceSwitched(transfer)
         } else if !transfer.decodeFurther() || transfer.failure != nil {
