@@ -100,6 +100,7 @@ package struct EngineFailure: Error, Sendable {
         let message: String
         let code: Int
         let isUnprocessed: Bool
+        var isFinal = false
     }
 
     // A single reference, because every transfer carries an optional failure, and almost all of them end without one.
@@ -115,6 +116,9 @@ package struct EngineFailure: Error, Sendable {
     /// be sent again, regardless of its method.
     package var isUnprocessed: Bool { details.value.isUnprocessed }
 
+    /// Whether the engine has sent the request as often as it may be sent after such a failure.
+    package var isFinal: Bool { details.value.isFinal }
+
     /// Creates a failure.
     package init(kind: Kind, message: String, code: Int = 0, isUnprocessed: Bool = false) {
         details = Boxed(Details(kind: kind, message: message, code: code, isUnprocessed: isUnprocessed))
@@ -129,6 +133,15 @@ package struct EngineFailure: Error, Sendable {
     var unprocessed: EngineFailure {
         EngineFailure(kind: kind, message: message, code: code, isUnprocessed: true)
     }
+
+    /// The same failure of a request that the engine sends no more.
+    var asFinal: EngineFailure {
+        var details = details.value
+        details.isFinal = true
+        return EngineFailure(details: Boxed(details))
+    }
+
+    private init(details: Boxed<Details>) { self.details = details }
 
     /// Whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
     /// after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another connection only if

@@ -433,10 +433,13 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             reason, hasHead: stream.hasFinalHead, hasLostBody: transfer.sending.hasBegun)
         transfer.repetition.onHTTP2 = repetition
         switch decision {
-        case .fails: table.end(transfer, self.failure(failure, after: reason, of: stream, transfer))
+        case .fails:
+            let failure = self.failure(failure, after: reason, of: stream, transfer)
+            // A source may be able to deliver the body again.
+            table.end(transfer, failure.kind == .bodyNotReplayable ? failure : failure.asFinal)
         case .again(let time): table.restart(transfer, after: time, now: now)
         case .againOverHTTP1 where transfer.options.version == .http2OverTLS: table.restartOverHTTP1(transfer)
-        case .againOverHTTP1: table.end(transfer, failure)
+        case .againOverHTTP1: table.end(transfer, failure.asFinal)
         }
     }
 

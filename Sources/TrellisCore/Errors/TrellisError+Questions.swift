@@ -152,16 +152,17 @@ extension TrellisError {
 
     /// Whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
-    /// redirect.
+    /// redirect, or because the server has reported that it did not process the request (RFC 9113, section 8.7).
     public var isRetryable: Bool { isTransient && mayBeMadeAgain(nil) }
 
-    /// Returns whether the same call does no harm if it is made again: nothing was sent, or only requests with idempotent methods. An
-    /// `Idempotency-Key` does not count, because a new call may have another one.
+    /// Returns whether the same call does no harm if it is made again: nothing was sent or processed, or only requests with idempotent
+    /// methods. An `Idempotency-Key` does not count, because a new call may have another one.
     ///
     /// - Parameter asked: The method that the caller asked for, which counts if the error has none.
     package func mayBeMadeAgain(_ asked: HTTPRequest.Method?) -> Bool {
         if isOfOtherCall, asked != nil { return earlierTraffic != .other }
-        return earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
+        guard earlierTraffic != .other else { return false }
+        return !hasReachedServer || isUnprocessed || (method ?? asked)?.isIdempotent ?? false
     }
 
     /// Records the call that throws the error. A step may throw the error of another call, such as the error of the request for a token.

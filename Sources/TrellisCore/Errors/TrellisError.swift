@@ -27,6 +27,8 @@ public struct TrellisError: Error, Sendable {
     var isTrustTimeout = false
     /// Whether no connection was tried, because the limit on connecting is zero. Nothing is known about the host then.
     var isUntried = false
+    /// Whether the server has reported that it did not process the request.
+    var isUnprocessed = false
     /// Whether the session was shut down before the request was made.
     var isRefused = false
     /// The error that caused this one, for example an error that a body's source threw.

@@ -123,6 +123,7 @@ extension PreparedRequest {
     /// Returns the error for a failure.
     func error(for failure: TransportFailure) -> TrellisError {
         var error = TrellisError(reason(for: failure))
+        error.isUnprocessed = failure.isUnprocessed
         error.isUntried = failure.reason == .timedOut(.connect) && limits.connect == 0
         return error
     }

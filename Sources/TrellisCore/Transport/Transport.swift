@@ -318,6 +318,11 @@ public struct TransportFailure: Error, Sendable {
         get { parts.isUnprocessed }
         set { parts.isUnprocessed = newValue }
     }
+    /// Whether the transport itself has sent the request as often as it may be sent after such a failure.
+    var isFinal: Bool {
+        get { parts.isFinal }
+        set { parts.isFinal = newValue }
+    }
     /// The certificates that a server which is not trusted has sent, encoded as DER; empty if not known.
     var sentCertificates: [[UInt8]] {
         get { parts.sentCertificates }
@@ -335,6 +340,7 @@ public struct TransportFailure: Error, Sendable {
         var loss: TrellisError.Reason?
         var isConnectionFailure = false
         var isUnprocessed = false
+        var isFinal = false
         var sentCertificates: [[UInt8]] = []
     }
 

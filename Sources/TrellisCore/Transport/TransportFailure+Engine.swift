@@ -6,6 +6,7 @@ extension TransportFailure {
         self.init(Self.reason(failure))
         isConnectionFailure = failure.isConnectionFailure
         isUnprocessed = failure.isUnprocessed
+        isFinal = failure.isFinal
         if failure.kind == .bodyNotReplayable { loss = .exchangeFailed(Self.lossOfBody(failure)) }
         if case .untrusted(let certificate?) = failure.kind, certificate.peer == .server {
             sentCertificates = certificate.sent

@@ -114,6 +114,14 @@ struct TrellisErrorTests {
         #expect(TrellisError(row.reason, method: .post, phase: .connecting).isRetryable)
     }
 
+    @Test func whatTheServerHasNotProcessedIsRetryable() {
+        var error = TrellisError(.exchangeFailed(.http2("REFUSED_STREAM")), method: .post, phase: .sending)
+        error.isUnprocessed = true
+        #expect(error.isRetryable && error.mayHaveSentBytes)
+        error.earlierTraffic = .other
+        #expect(!error.isRetryable)
+    }
+
     @Test func everyKindHasARow() { #expect(Set(Self.rows.map(\.kind)) == Set(TrellisError.Kind.allCases)) }
 
     @Test func theKindsAreTheOnesOfTheContract() {

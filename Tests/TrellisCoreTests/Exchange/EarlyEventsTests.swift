@@ -25,6 +25,21 @@ struct EarlyEventsTests {
         #expect(transport.attempts.map(\.isCancelled) == [true])
     }
 
+    /// A transport that has sent a request again itself, as often as it may be sent, is not asked once more.
+    @Test(arguments: [true, false]) func aRefusalIsFinalOrNot(_ isFinal: Bool) async throws {
+        let transport = EarlyTransport { number, _, events in
+            var failure = TransportFailure(.exchangeFailed(.http2("REFUSED_STREAM")))
+            (failure.isUnprocessed, failure.isFinal) = (true, isFinal)
+            events.transportDidEnd(TransportEnd(failure: failure))
+        }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
+        let request = Request("http://a.example/", method: .post)
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.kind == .http2 && error?.isRetryable == true)
+        #expect(transport.attempts.count == (isFinal ? 1 : 2))
+        await session.shutdown()
+    }
+
     @Test func aRestartWithinTheStartIsTheAttemptThatIsCancelled() async throws {
         let transport = EarlyTransport { number, _, events in
             guard number == 1 else { return }
