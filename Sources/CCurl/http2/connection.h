@@ -17,6 +17,7 @@ extern struct ccurl_nghttp2_library {
 struct ccurl_http2_fields {
   nghttp2_nv *list; // after the room for pseudo fields
   size_t count, capacity;
+  size_t size; // the number of bytes of the list as lines of HTTP/1.1
   char *texts, *lines; // the texts of the list, and the lines from which it was made
   size_t lines_length, lines_capacity;
   const char *host;    // the value of the first Host

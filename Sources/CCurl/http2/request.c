@@ -43,6 +43,7 @@ static bool is_secret(const char *name, size_t length) {
 
 static void add(struct ccurl_http2_fields *fields, const char *name, size_t length, const char *value, size_t value_length,
                 uint8_t flags) {
+  fields->size += length + value_length + sizeof(": \r\n") - 1;
   fields->list[PSEUDO_FIELDS + fields->count++] =
       (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, length, value_length, flags};
 }
@@ -83,7 +84,7 @@ static bool reserve(struct ccurl_http2_fields *fields, const char *lines, size_t
 static int32_t read_lines(struct ccurl_http2_fields *fields, const char *lines, size_t length) {
   if (fields->are_known && fields->lines_length == length && memcmp(fields->lines, lines, length) == 0) return 0;
   fields->are_known = fields->has_accept = false;
-  fields->count = 0;
+  fields->count = fields->size = 0;
   fields->host = NULL;
   if (!reserve(fields, lines, length)) return CCURL_HTTP2_NO_MEMORY;
   if (length > 0) {
@@ -136,7 +137,7 @@ static size_t write_number(char *digits, int64_t number) {
   return length;
 }
 
-int32_t ccurl_http2_submit(struct ccurl_http2 *connection, const struct ccurl_http2_request *request, void *stream) {
+int32_t ccurl_http2_submit(struct ccurl_http2 *connection, struct ccurl_http2_request *request, void *stream) {
   struct ccurl_http2_fields *fields = &connection->fields;
   int32_t result = read_lines(fields, request->lines, request->lines_length);
   if (result != 0) return result;
@@ -164,13 +165,19 @@ int32_t ccurl_http2_submit(struct ccurl_http2 *connection, const struct ccurl_ht
     first += 2;
     count -= 2;
   }
+  request->head_size = request->method_length + path_length + authority_length + fields->size +
+                       sizeof("  HTTP/2\r\nHost: \r\n\r\n") - 1;
   char digits[LENGTH_DIGITS];
   // Both have room after the list, which does not keep them.
-  if (!fields->has_accept) first[count++] = (nghttp2_nv){(uint8_t *)"accept", (uint8_t *)"*/*", 6, 3, 0};
+  if (!fields->has_accept) {
+    first[count++] = (nghttp2_nv){(uint8_t *)"accept", (uint8_t *)"*/*", 6, 3, 0};
+    request->head_size += sizeof("Accept: */*\r\n") - 1;
+  }
   if (request->content_length >= 0) {
     size_t start = write_number(digits, request->content_length);
     first[count++] =
         (nghttp2_nv){(uint8_t *)"content-length", (uint8_t *)digits + start, 14, LENGTH_DIGITS - start, 0};
+    request->head_size += sizeof("Content-Length: \r\n") - 1 + LENGTH_DIGITS - start;
   }
   nghttp2_data_provider body = {{.ptr = stream}, ccurl_http2_read_body};
   int32_t number = ccurl_nghttp2.nghttp2_submit_request(connection->session, NULL, first, count,

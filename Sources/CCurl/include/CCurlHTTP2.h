@@ -103,13 +103,14 @@ struct ccurl_http2_request {
   int64_t content_length;      // -1 if there is none
   bool is_secure;
   bool has_body;
+  size_t head_size; // set with the number of the stream: the number of bytes that the head would have in HTTP/1.1
 };
 #define CCURL_HTTP2_BAD_FIELD -1  // a line is no field
 #define CCURL_HTTP2_BAD_TARGET -2 // the method, the authority or the path is malformed
 #define CCURL_HTTP2_REFUSED -3    // no stream can be begun
 #define CCURL_HTTP2_NO_MEMORY -4
 // Begins a request. Returns the number of its stream, or one of the above.
-int32_t ccurl_http2_submit(struct ccurl_http2 *_Nonnull connection, const struct ccurl_http2_request *_Nonnull request,
+int32_t ccurl_http2_submit(struct ccurl_http2 *_Nonnull connection, struct ccurl_http2_request *_Nonnull request,
                            void *_Nonnull stream);
 // Adds fields after the body of a request, whose end is being filled. Returns false if a line is no field.
 bool ccurl_http2_submit_trailers(struct ccurl_http2 *_Nonnull connection, int32_t number, const void *_Nullable lines,

@@ -125,8 +125,9 @@ final class HTTP2Session {
                     var request = unsafe ccurl_http2_request(
                         method: text, method_length: method.count, target: start, authority_length: authority,
                         target_length: target.count, lines: lines.baseAddress, lines_length: lines.count,
-                        content_length: rest ?? -1, is_secure: options.url.isSecure, has_body: hasBody)
+                        content_length: rest ?? -1, is_secure: options.url.isSecure, has_body: hasBody, head_size: 0)
                     let user = unsafe Unmanaged.passUnretained(stream).toOpaque()
+                    defer { unsafe stream.sending.headSize = request.head_size }
                     return unsafe ccurl_http2_submit(connection, &request, user)
                 }
             }

@@ -1,7 +1,9 @@
 /// A request and its response on an ``HTTP2Session``. It belongs to the engine thread.
 final class HTTP2Stream {
-    /// The request's body on its way.
+    /// The request on its way.
     struct Sending {
+        /// The number of bytes that the head would have in HTTP/1.1.
+        var headSize = 0
         /// The body, if it is in memory, and the number of its bytes that were written.
         var bytes: [UInt8] = []
         var start = 0
@@ -61,6 +63,9 @@ final class HTTP2Stream {
     @exclusivity(unchecked) var receiving = Receiving()
     /// The window for the response's body; `nil` before the first bytes.
     @exclusivity(unchecked) var window: HTTP2ReceiveWindow?
+
+    /// The number of bytes of the request that were sent, apart from what a delegate has delivered.
+    var sentCount: Int { isHeadSent ? unsafe sending.headSize + sending.start : 0 }
 
     init(_ options: TransferOptions) {
         var traits: HTTP1RequestTraits = []

@@ -72,10 +72,7 @@ extension TransferReport {
         if let connection = wire.http2 {
             isReusedConnection = wire.isReused
             (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
-            bytesSent = transfer.sending.takenBytes
-            if case .bytes(let body) = transfer.options.body, wire.stream?.isRequestSent == true {
-                bytesSent = Int64(body.count)
-            }
+            bytesSent = Int64(wire.stream?.sentCount ?? 0) + transfer.sending.takenBytes
             bytesReceived = Int64(wire.stream?.headBytes ?? 0) + transfer.receiving.count
             return
         }

@@ -93,6 +93,18 @@ struct SessionRequestTests {
         #expect(frames.last?.flags == 4)
     }
 
+    /// The size of a request is that of the same one over HTTP/1.1, whether its fields are new or those of the last one.
+    @Test func theSizeOfARequest() throws {
+        let run = try SessionRun(defaults: ["User-Agent: t"])
+        let head = "HTTP/2\r\nHost: a.example\r\nUser-Agent: t\r\nAccept: */*\r\n"
+        let get = try run.submit(), again = try run.submit()
+        let post = try run.submit("POST", url: "https://a.example/b?c", body: .bytes([1, 2, 3]))
+        #expect([get, again, post].map(\.sentCount) == [0, 0, 0])
+        run.sent()
+        #expect(get.sentCount == "GET / \(head)\r\n".utf8.count && again.sentCount == get.sentCount)
+        #expect(post.sentCount == "POST /b?c \(head)Content-Length: 3\r\n\r\n".utf8.count + 3)
+    }
+
     // MARK: Bodies
 
     @Test func aBodyInMemory() throws {

@@ -346,7 +346,9 @@ struct WireHTTP2Tests {
         }
         for length in [Int64?.some(8), nil] {
             let outcome = await world.run.perform(try world.options("POST", body: .stream(length: length)))
-            #expect(outcome.text == "streamed" && outcome.end?.report.bytesSent == 8)
+            let head = "POST / HTTP/2\r\nHost: 127.0.0.1:\(world.server.port)\r\nAccept: */*\r\n\r\n"
+            let size = head.utf8.count + (length == nil ? 0 : "Content-Length: 8\r\n".utf8.count) + 8
+            #expect(outcome.text == "streamed" && outcome.end?.report.bytesSent == Int64(size))
         }
         try await world.finish()
     }
