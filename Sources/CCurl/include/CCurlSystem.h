@@ -118,6 +118,8 @@ bool ccurl_has_low_priority(void);
 int64_t ccurl_socket_read(int fd, bool is_start);
 // Returns the number of bytes that were written to a TCP socket; -1 if the system does not report it.
 int64_t ccurl_socket_written(int fd);
+// Returns the number of sent bytes that the peer's system has acknowledged on a TCP socket; -1 if the system does not report it.
+int64_t ccurl_socket_acknowledged(int fd);
 // Returns the local port of a connection; 0 if it has none.
 int32_t ccurl_socket_port(int fd);
 // Ends a connection in both directions. The descriptor stays open.

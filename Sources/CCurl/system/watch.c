@@ -83,6 +83,11 @@ int64_t ccurl_socket_written(int fd) {
   return -1;
 }
 
+int64_t ccurl_socket_acknowledged(int fd) {
+  int64_t received, acknowledged;
+  return count(fd, &received, &acknowledged) ? acknowledged : -1;
+}
+
 int32_t ccurl_socket_port(int fd) {
   struct sockaddr_storage address;
   socklen_t size = sizeof(address);

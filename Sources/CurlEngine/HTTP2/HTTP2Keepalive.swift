@@ -1,6 +1,7 @@
 /// Decides when a connection on HTTP/2 sends a PING, what its answer or its absence means, and how long a round trip takes.
 ///
-/// At most one PING is on its way. Everything that arrives proves that the server is there, and not only the answer.
+/// At most one PING is on its way. Everything that arrives proves that the server is there, and not only the answer. A server that takes
+/// content has more time, because the PING may be behind that content on a slow link.
 ///
 /// While requests wait in silence, the first PING comes after ``Settings/interval``, the next after twice that time, and each further one
 /// after five minutes: servers of gRPC end a connection at the third PING that comes earlier.
@@ -32,6 +33,8 @@ struct HTTP2Keepalive: Sendable {
     private struct Ping: Sendable {
         let number: UInt64
         let sent: EngineInstant
+        /// The instant at which the server last took content, or at which the PING was sent.
+        var moved: EngineInstant
         var patience: Duration
     }
 
@@ -67,6 +70,9 @@ struct HTTP2Keepalive: Sendable {
         active = now
         isInDoubt = false
     }
+
+    /// Records that the server has taken content that was sent before the PING on its way, if there is one.
+    mutating func didDeliverContent(at now: EngineInstant) { ping?.moved = now }
 
     /// Records that a head or content arrived, which ends a silence.
     mutating func didReceiveContent() { answered = 0 }
@@ -104,7 +110,7 @@ struct HTTP2Keepalive: Sendable {
         isInDoubt = true
         guard var ping else { return send(patience: settings.idlePatience, at: now) }
         // From now on, the answer has the shorter of both times.
-        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.sent)))
+        let passed = Duration.nanoseconds(now.nanoseconds(since: max(active, ping.moved)))
         ping.patience = min(ping.patience, passed + settings.idlePatience)
         self.ping = ping
         return .wait
@@ -125,7 +131,7 @@ struct HTTP2Keepalive: Sendable {
 
     /// The instant of the next ``check(streams:at:)``; `nil` if there is nothing to wait for. Bytes that arrive only move it later.
     func deadline(streams: Int) -> EngineInstant? {
-        if let ping { return max(active, ping.sent).advanced(by: ping.patience) }
+        if let ping { return max(active, ping.moved).advanced(by: ping.patience) }
         guard streams > 0 else { return settings.idleInterval.map { active.advanced(by: $0) } }
         let wait =
             switch answered {
@@ -138,7 +144,7 @@ struct HTTP2Keepalive: Sendable {
 
     private mutating func send(patience: Duration, at now: EngineInstant) -> Action {
         lastNumber += 1
-        ping = Ping(number: lastNumber, sent: now, patience: patience)
+        ping = Ping(number: lastNumber, sent: now, moved: now, patience: patience)
         return .ping(lastNumber)
     }
 }

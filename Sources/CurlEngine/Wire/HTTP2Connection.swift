@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 private import Glibc
 
 /// A connection on which the engine itself speaks HTTP/2, many requests at a time. It belongs to the engine thread.
@@ -9,6 +10,10 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private static let bytesPerTurn = 1 << 20
     /// The part of ``bytesPerTurn`` that each record of TLS takes at least.
     private static let smallestShare = 4 << 10
+    /// The number of bytes that a server acknowledges before the next check if it takes content, and not only the last PING.
+    private static let leastDelivery: Int64 = 4 << 10
+    /// The number of bytes from which on those that the socket has no room for stay where they are, with the memory of a buffer.
+    private static let largestCopy = 16 << 10
 
     let pool: HTTP2Pool
     let engine: CurlEngine
@@ -26,17 +31,16 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Whether the table lists the connection among the idle ones.
     var isListedAsIdle = false
     /// The bytes that the socket has not taken, from ``start`` on.
-    private var rest: [UInt8] = []
+    private var rest = Data()
     private var start = 0
     /// What TLS must do first: receive a message before it sends more, or send one, for which the socket has no room, before it receives
     /// more.
     private var tlsWaits = (forServer: false, forRoom: false)
     /// Whether receiving goes on in the next turn of the loop.
     private var receivesSoon = false
-    /// The server's GOAWAY, if it has sent one.
-    private var goAway: HTTP2GoAway?
-    /// The timer for the session's next check.
+    /// The timer for the session's next check, and the number of bytes that the server had acknowledged at the last one.
     private var timer: EngineTimer?
+    private var acknowledged: Int64 = 0
     /// The phase of the connection.
     private var phase = Phase.open
 
@@ -265,15 +269,18 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
                 let sent = unsafe rest.withUnsafeBytes { unsafe push(UnsafeRawBufferPointer(rebasing: $0[start...])) }
                 start += sent
                 guard start == rest.count else { break }
-                (rest, start) = ([], 0)
+                (rest, start) = (Data(), 0)
             }
             guard left > 0, let session, session.wantsWrite, let buffer = unsafe table.buffer else { break }
             let count = unsafe session.fill(buffer)
             guard count > 0 else { break }
             left -= count
-            let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            let sent = unsafe push(bytes)
-            if sent < count { unsafe rest = [UInt8](bytes[sent...]) }
+            let sent = unsafe push(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            guard sent == count else {
+                // After a failure, the buffer may have what the server has said before.
+                if phase == .open { unsafe keep(buffer, sent..<count) }
+                break
+            }
         }
         if phase == .failed || isLeaving && count == 0 { return finish() }
         guard phase == .open else { return }
@@ -282,6 +289,15 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         let interest: SocketInterest = wantsToSend && !tlsWaits.forServer ? [.read, .write] : .read
         watch(for: tlsWaits.forRoom ? .write : interest, on: engine)
         setTimer()
+    }
+
+    /// Keeps bytes of the table's buffer that the socket has no room for.
+    private func keep(_ buffer: UnsafeMutableRawBufferPointer, _ range: Range<Int>) {
+        if range.count > Self.largestCopy, let bytes = table.takeBuffer(range) {
+            rest = bytes
+        } else {
+            rest = unsafe Data(UnsafeRawBufferPointer(rebasing: buffer[range]))
+        }
     }
 
     /// Sets the timer for the session's next check. Bytes that arrive only move that later.
@@ -296,29 +312,24 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Makes the session's check. The thread may have been held up, so that the server's bytes wait in the kernel.
     func timerIsDue() {
         receive()
+        let count = ccurl_socket_acknowledged(socket)
+        if count - acknowledged >= Self.leastDelivery { unsafe session?.policy.keepalive.didDeliverContent(at: now) }
+        acknowledged = count
         session?.check()
         isReady()
     }
 
     /// Passes as many bytes as possible to the system. Returns their number.
     private func push(_ bytes: UnsafeRawBufferPointer) -> Int {
-        var count = 0
-        while count < bytes.count {
-            let sent = unsafe link.send(UnsafeRawBufferPointer(rebasing: bytes[count...]))
-            if sent >= 0 {
-                count += sent
-                continue
-            }
-            tlsWaits.forServer = sent == Int(CCURL_TLS_MORE)
-            if sent == Int(CCURL_TLS_FAILED) {
-                // The server may have said why before.
-                let failure = link.failure("Send", CURLE_SEND_ERROR)
-                receive()
-                fail(failure)
-            }
-            break
+        let push = unsafe link.push(bytes)
+        if push.stop != 0 { tlsWaits.forServer = push.stop == Int(CCURL_TLS_MORE) }
+        if push.stop == Int(CCURL_TLS_FAILED) {
+            // The server may have said why before.
+            let failure = link.failure("Send", CURLE_SEND_ERROR, error: push.error)
+            receive()
+            fail(failure)
         }
-        return count
+        return push.count
     }
 
     // MARK: Ends
@@ -447,7 +458,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     private func reason(
         _ failure: EngineFailure, of stream: HTTP2Stream, _ transfer: Transfer
     ) -> HTTP2Repetition.Reason {
-        if let goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
+        if let goAway = unsafe session?.policy.goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
         if let code = stream.resetCode { return .reset(code) }
         if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
         return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)
@@ -522,7 +533,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     func sessionDidReceive(_ goAway: HTTP2GoAway) {
-        self.goAway = HTTP2GoAway(goAway, after: self.goAway)
         if goAway.code == .enhanceYourCalm { pool.calm.didReceiveCall(at: now) }
         leave(in: table)
     }

@@ -73,26 +73,19 @@ extension WireConnection {
 
     /// Passes as many bytes as possible to the system. Returns their number.
     private func push(_ bytes: UnsafeRawBufferPointer) -> Int {
-        var count = 0
-        while count < bytes.count {
-            let sent = unsafe link.send(UnsafeRawBufferPointer(rebasing: bytes[count...]))
-            if sent >= 0 {
-                count += sent
-                continue
-            }
-            let error = errno
-            outgoing.waitsForServer = sent == Int(CCURL_TLS_MORE)
-            if sent == Int(CCURL_TLS_FAILED) { failed(link.failure("Send", CURLE_SEND_ERROR), error) }
-            break
+        let push = unsafe link.push(bytes)
+        if push.stop != 0 { outgoing.waitsForServer = push.stop == Int(CCURL_TLS_MORE) }
+        if push.stop == Int(CCURL_TLS_FAILED) {
+            failed(link.failure("Send", CURLE_SEND_ERROR, error: push.error), push.error)
         }
-        if count > 0 {
-            outgoing.sentCount += Int64(count)
+        if push.count > 0 {
+            outgoing.sentCount += Int64(push.count)
             if let transfer {
                 let now = transfer.engine.now
                 transfer.activity = (now, now)
             }
         }
-        return count
+        return push.count
     }
 
     /// Records that the rest of the request cannot be sent.

@@ -140,10 +140,36 @@ struct WireLink {
         }
     }
 
+    /// The result of ``push(_:)``.
+    struct Push {
+        /// The number of bytes that were taken.
+        var count = 0
+        /// The negative result of ``send(_:)`` that came before the last byte was taken; 0 if none did.
+        var stop = 0
+        /// The system's error then.
+        var error: Int32 = 0
+    }
+
+    /// Sends as many bytes as are taken now.
+    func push(_ bytes: UnsafeRawBufferPointer) -> Push {
+        var push = Push()
+        while push.count < bytes.count {
+            let sent = unsafe send(UnsafeRawBufferPointer(rebasing: bytes[push.count...]))
+            guard sent >= 0 else {
+                (push.stop, push.error) = (sent, errno)
+                break
+            }
+            push.count += sent
+        }
+        return push
+    }
+
     /// Returns the failure of the last call.
-    func failure(_ name: String, _ code: CURLcode) -> EngineFailure {
+    ///
+    /// - Parameter error: The system's error.
+    func failure(_ name: String, _ code: CURLcode, error: Int32 = errno) -> EngineFailure {
         if let failure = tls?.failure { return failure }
-        let text = EngineFailure.systemText(errno)
+        let text = EngineFailure.systemText(error)
         return EngineFailure(code, detail: "\(name) failure: \(text)")
     }
 

@@ -42,6 +42,19 @@ struct HTTP2KeepaliveTests {
         #expect(state.check(streams: 1, at: Self.at(110)) == .dead(.seconds(10)))
     }
 
+    /// A PING may wait behind content on a slow link, whose server is dead only once it takes nothing any more.
+    @Test func contentThatIsTakenIsASignOfLife() {
+        var state = busy()
+        state.didDeliverContent(at: Self.at(14))
+        #expect(state.check(streams: 1, at: Self.at(15)) == .ping(1))
+        for second in 1...5 {
+            state.didDeliverContent(at: Self.at(15 + Double(second) * 9))
+            #expect(state.check(streams: 1, at: Self.at(23.9 + Double(second) * 9)) == .wait)
+        }
+        #expect(Self.seconds(state.deadline(streams: 1)) == 70)
+        #expect(state.check(streams: 1, at: Self.at(70)) == .dead(.seconds(70)))
+    }
+
     /// A server of gRPC allows two PING frames in silence, and then one in five minutes. Returns the times of the frames while a server
     /// answers them and sends nothing else.
     @Test func aLongSilenceHasFewPings() {
