@@ -36,6 +36,9 @@ package struct EngineConfiguration: Sendable {
     /// connections are then made for every transfer over HTTP/1.1 or HTTP/2.
     package var speaksHTTP2 = true
 
+    /// The settings of its connections over HTTP/2.
+    var http2 = HTTP2Session.Settings()
+
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL

@@ -61,8 +61,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         engine = transfer.engine
         lastReceived = transfer.engine.now
         super.init(link, generation: generation, peer: peer, for: transfer)
-        session = HTTP2Session(
-            HTTP2Session.Settings(), defaults: engine.configuration.defaultHeaderLines, delegate: self)
+        let configuration = engine.configuration
+        session = HTTP2Session(configuration.http2, defaults: configuration.defaultHeaderLines, delegate: self)
         if session == nil { return nil }
     }
 

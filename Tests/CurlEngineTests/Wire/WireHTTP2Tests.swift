@@ -15,13 +15,14 @@ struct WireHTTP2Tests {
         let trust: TransferTrust
 
         init(
-            tls: LoopbackServer.TLS? = nil, connections: Int = 4,
+            tls: LoopbackServer.TLS? = nil, connections: Int = 4, http2: HTTP2Session.Settings = .init(),
             _ script: @escaping @Sendable (RawHTTP2) throws -> Void
         ) throws {
             server = try LoopbackServer(tls: tls) { try script(RawHTTP2(connection: $0)) }
             var configuration = EngineConfiguration()
             configuration.speaksHTTP2 = true
             configuration.sharedConnections = connections
+            configuration.http2 = http2
             run = EngineRun(configuration)
             var rules = TransferTrust.Rules()
             if let tls { rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false) }
@@ -210,6 +211,23 @@ struct WireHTTP2Tests {
         #expect(await isCalled())
         #expect(await run.perform(options).text == "good")
         #expect(await !isCalled())
+        try await world.finish()
+    }
+
+    /// The first connection is dead: its server answers one request, and then not even a PING.
+    @Test func aDeadConnectionFailsByNameAndIsReplaced() async throws {
+        var settings = HTTP2Session.Settings()
+        (settings.keepalive.interval, settings.keepalive.patience) = (.milliseconds(50), .milliseconds(50))
+        let world = try World(http2: settings) { peer in
+            try peer.connection.write(Self.answer(try peer.readRequest()))
+            if peer.connection.ordinal == 1 { return _ = try peer.connection.readToEnd() }
+            while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
+        }
+        #expect(try await world.get().text == "good")
+        let failure = try await world.get().end?.failure
+        #expect(failure?.kind == .http2 && failure?.isUnprocessed == false)
+        #expect(failure?.message.hasSuffix("not even a PING") == true, "\(failure?.message ?? "")")
+        #expect(try await world.get().text == "good" && world.server.acceptedCount == 2)
         try await world.finish()
     }
 
