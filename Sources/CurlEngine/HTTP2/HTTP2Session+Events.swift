@@ -77,6 +77,7 @@ extension HTTP2Session {
     fileprivate func didSend(_ stream: HTTP2Stream, isHead: Bool, _ count: Int, isLast: Bool) {
         if !isHead {
             unsafe policy.didSendData(count, isCut: stream.sending.isCut)
+            if count > 0 { unsafe delegate.streamDidSendBody(stream) }
         } else if !stream.isHeadSent {
             stream.isHeadSent = true
             unsafe delegate.streamDidSendHead(stream)

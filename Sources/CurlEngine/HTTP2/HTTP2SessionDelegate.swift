@@ -24,6 +24,8 @@ protocol HTTP2SessionDelegate: AnyObject {
     func fillBody(of stream: HTTP2Stream, into room: UnsafeMutableRawBufferPointer) -> HTTP2BodyPart
     /// Notifies the receiver that the head of the request is among the bytes that ``HTTP2Session/fill(_:)`` returns.
     func streamDidSendHead(_ stream: HTTP2Stream)
+    /// Notifies the receiver that a part of the request's body is among these bytes.
+    func streamDidSendBody(_ stream: HTTP2Stream)
     /// Notifies the receiver that the end of the request is among the bytes that ``HTTP2Session/fill(_:)`` returns.
     func streamDidSendRequest(_ stream: HTTP2Stream)
 

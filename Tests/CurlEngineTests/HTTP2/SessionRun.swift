@@ -124,6 +124,7 @@ final class SessionRun: HTTP2SessionDelegate {
     }
 
     func streamDidSendHead(_ stream: HTTP2Stream) { record("sent head\(name(stream))") }
+    func streamDidSendBody(_ stream: HTTP2Stream) {}
     func streamDidSendRequest(_ stream: HTTP2Stream) { record("sent request\(name(stream))") }
     func sessionDidChangeCapacity() { record("capacity \(session?.capacity ?? 0)") }
     func sessionDidReceive(_ goAway: HTTP2GoAway) {

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// Bodies of requests on the engine's HTTP/2 connections.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: HTTP2Session.isAvailable, "needs nghttp2"))
+struct WireUploadStreamTests {
+    private func options(_ server: LoopbackServer, _ body: TransferOptions.Body) throws -> TransferOptions {
+        TransferOptions(
+            url: try WireURL(parsing: server.url("/")), method: "POST", body: body, version: .http2PriorKnowledge)
+    }
+
+    /// Reads frames until a stream has brought a number of bytes of content. Returns the content.
+    private static func readBody(_ count: Int, of stream: UInt32, _ peer: RawHTTP2) throws -> [UInt8] {
+        var body: [UInt8] = []
+        while body.count < count {
+            let head = try peer.connection.read(exactly: 9)
+            let payload = try peer.connection.read(exactly: Int(head[1]) << 8 | Int(head[2]))
+            if head[3] == RawHTTP2.data { body += payload }
+        }
+        return body
+    }
+
+    private static func answer(_ stream: UInt32) -> [UInt8] {
+        RawHTTP2.frame(
+            RawHTTP2.headers, RawHTTP2.endHeaders | RawHTTP2.endStream, stream: stream, RawHTTP2.statusOK)
+    }
+
+    /// Enlarges the windows of the connection and a stream.
+    private static func windows(_ stream: UInt32, _ size: UInt32) -> [UInt8] {
+        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) }
+        return RawHTTP2.frame(8, 0, stream: 0, bytes) + RawHTTP2.frame(8, 0, stream: stream, bytes)
+    }
+
+    /// The limit on idle time begins anew with each part of a body, also of one in memory.
+    @Test func eachPartOfABodyInMemoryIsActivity() async throws {
+        let (opening, mayAnswer) = (Locked(EngineInstant(nanoseconds: .max)), LoopbackServer.Gate())
+        let server = try LoopbackServer { connection in
+            let peer = RawHTTP2(connection: connection)
+            let stream = try peer.readRequest()
+            _ = try Self.readBody(65_535, of: stream, peer)
+            opening.withLock { $0 = MonotonicClock.now() }
+            try connection.write(Self.windows(stream, 100_000))
+            _ = try Self.readBody(100_000 - 65_535, of: stream, peer)
+            try connection.wait(for: mayAnswer)
+            try connection.write(Self.answer(stream))
+            _ = try connection.readToEnd()
+        }
+        let (run, outcome) = (EngineRun(), EngineRun.Outcome())
+        let options = try options(server, .bytes([UInt8](repeating: 1, count: 100_000)))
+        await run.onEngine { run.start(options, outcome) }
+        func hasSentMore() async -> Bool {
+            let last = await run.onEngine { outcome.transfer?.times.lastSend }
+            return last.map { last in opening.withLock { $0 <= last } } ?? true
+        }
+        while await !hasSentMore() { await Task.yield() }
+        mayAnswer.open()
+        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
+        await run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// A server that takes a large body in small steps gets all of it, in order, whatever the socket has room for.
+    @Test(arguments: [true, false]) func aBodyForASlowServerArrives(_ isInMemory: Bool) async throws {
+        let size = 3_000_000
+        let content = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let server = try LoopbackServer { connection in
+            let peer = RawHTTP2(connection: connection)
+            let stream = try peer.readRequest()
+            try connection.write(Self.windows(stream, UInt32(size)))
+            guard try Self.readBody(size, of: stream, peer) == content else { return connection.reset() }
+            try connection.write(Self.answer(stream))
+            _ = try connection.readToEnd()
+        }
+        let run = EngineRun()
+        let options = try options(server, isInMemory ? .bytes(content) : .stream(length: Int64(size)))
+        let outcome = await run.perform(options, sending: Data(content))
+        #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
+        #expect(outcome.end?.report.bytesSent ?? 0 > Int64(size))
+        await run.finish()
+        try await server.waitUntilAllClosed()
+    }
+}
