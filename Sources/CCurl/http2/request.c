@@ -35,9 +35,9 @@ static bool contains(const char *name, size_t length, const char *part, size_t p
 // (RFC 7541, section 7.1.3).
 static bool is_secret(const char *name, size_t length) {
 #define HAS(text) contains(name, length, text, sizeof(text) - 1)
-  return IS(name, length, "cookie") || HAS("auth") || HAS("token") || HAS("secret") || HAS("passw") || HAS("passphrase") ||
-         HAS("key") || HAS("signature") || HAS("credential") || HAS("assertion") || HAS("session") || HAS("jwt") ||
-         HAS("otp") || HAS("pin") || HAS("cvv") || HAS("cvc") || HAS("hmac") || HAS("dpop");
+  return IS(name, length, "cookie") || HAS("auth") || HAS("token") || HAS("secret") || HAS("pass") || HAS("verifier") ||
+         HAS("key") || HAS("signature") || HAS("credential") || HAS("assertion") || HAS("session") || HAS("saml") ||
+         HAS("jwt") || HAS("otp") || HAS("pin") || HAS("cvv") || HAS("cvc") || HAS("hmac") || HAS("dpop");
 #undef HAS
 }
 

@@ -43,12 +43,13 @@ struct SessionRequestTests {
 
     @Test func secretFieldsAreInNoTable() throws {
         let run = try SessionRun()
-        let lines = ["Cookie: a=1; b=2;c=3", "Authorization: x", "X-Api-Key: y", "X-Plain: z", "Accept:"]
+        let secrets = ["Authorization", "X-Api-Key", "Pass-Phrase", "Code-Verifier", "SAMLResponse", "X-JWT", "TOTP"]
+        let lines = ["Cookie: a=1; b=2;c=3"] + secrets.map { "\($0): x" } + ["X-Plain: z", "Accept:"]
         try run.submit(lines: lines)
         let expected = [
-            "!cookie: a=1", "!cookie: b=2", "!cookie: c=3", "!authorization: x", "!x-api-key: y", "x-plain: z",
+            "!cookie: a=1", "!cookie: b=2", "!cookie: c=3",
         ]
-        #expect(try fields(run) == plain + expected)
+        #expect(try fields(run) == plain + expected + secrets.map { "!\($0.lowercased()): x" } + ["x-plain: z"])
     }
 
     @Test func theNextRequestHasItsOwnFields() throws {
