@@ -120,6 +120,8 @@ int64_t ccurl_socket_read(int fd, bool is_start);
 int64_t ccurl_socket_written(int fd);
 // Returns the number of sent bytes that the peer's system has acknowledged on a TCP socket; -1 if the system does not report it.
 int64_t ccurl_socket_acknowledged(int fd);
+// Sets the number of bytes that a TCP socket takes before the system can send them.
+void ccurl_socket_limit_unsent(int fd, int count);
 // Returns the local port of a connection; 0 if it has none.
 int32_t ccurl_socket_port(int fd);
 // Ends a connection in both directions. The descriptor stays open.

@@ -88,6 +88,10 @@ int64_t ccurl_socket_acknowledged(int fd) {
   return count(fd, &received, &acknowledged) ? acknowledged : -1;
 }
 
+void ccurl_socket_limit_unsent(int fd, int count) {
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &count, sizeof(count));
+}
+
 int32_t ccurl_socket_port(int fd) {
   struct sockaddr_storage address;
   socklen_t size = sizeof(address);

@@ -12,6 +12,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private static let smallestShare = 4 << 10
     /// The number of bytes that a server acknowledges before the next check if it takes content, and not only the last PING.
     private static let leastDelivery: Int64 = 4 << 10
+    /// The number of bytes that the system takes before it can send them, so that a small request is not behind a large upload.
+    private static let mostUnsent: Int32 = 256 << 10
     /// The number of bytes from which on those that the socket has no room for stay where they are, with the memory of a buffer.
     private static let largestCopy = 16 << 10
 
@@ -64,6 +66,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         let configuration = engine.configuration
         session = HTTP2Session(configuration.http2, defaults: configuration.defaultHeaderLines, delegate: self)
         if session == nil { return nil }
+        ccurl_socket_limit_unsent(socket, Self.mostUnsent)
     }
 
     private var table: WireTable { engine.wire }

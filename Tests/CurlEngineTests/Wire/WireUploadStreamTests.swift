@@ -1,3 +1,4 @@
+import CCurl
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -58,6 +59,39 @@ struct WireUploadStreamTests {
         }
         while await !hasSentMore() { await Task.yield() }
         mayAnswer.open()
+        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
+        await run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// What the system takes of a large body, while it cannot send, is in front of every further request.
+    @Test func theSystemTakesLittleThatItCannotSend() async throws {
+        let mayRead = LoopbackServer.Gate()
+        let size = 16 << 20
+        let server = try LoopbackServer { connection in
+            let peer = RawHTTP2(connection: connection)
+            let stream = try peer.readRequest()
+            try connection.write(Self.windows(stream, UInt32(size)))
+            try connection.wait(for: mayRead)
+            _ = try Self.readBody(size, of: stream, peer)
+            try connection.write(Self.answer(stream))
+            _ = try connection.readToEnd()
+        }
+        let (run, outcome) = (EngineRun(), EngineRun.Outcome())
+        let options = try options(server, .bytes([UInt8](repeating: 1, count: size)))
+        await run.onEngine { run.start(options, outcome) }
+        func isFull() async -> Bool {
+            await run.onEngine { outcome.transfer?.wire.http2.map { $0.interest.contains(.write) } ?? false }
+        }
+        // The windows are open once more than the first ones were sent.
+        func sent() async -> Int64 {
+            await run.onEngine { outcome.transfer?.wire.http2.map { ccurl_socket_written($0.socket) } ?? 0 }
+        }
+        while await sent() < 100_000 { await Task.yield() }
+        while await !isFull() { await Task.yield() }
+        #expect(await sent() < 1 << 20)
+        mayRead.open()
         while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
         #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
         await run.finish()
