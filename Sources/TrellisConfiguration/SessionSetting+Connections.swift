@@ -21,6 +21,21 @@ extension SessionSetting {
             "limits.maximumLifetime", default: "3600", minimum: 1,
             "The age after which a connection gets no new request"
         ) { if let time = $1 { $0.configuration.limits.maximumLifetime = time } },
+        seconds(
+            "http2.pingInterval", default: "15", minimum: 1, none: "none",
+            "The silence after which a server of HTTP/2 is asked for an answer while requests wait"
+        ) { $0.configuration.http2.pingInterval = $1 },
+        seconds("http2.pongTimeout", default: "10", minimum: 1, "The time for that answer") {
+            if let time = $1 { $0.configuration.http2.pongTimeout = time }
+        },
+        seconds(
+            "http2.idlePingInterval", default: "none", minimum: 1, none: "none",
+            "The silence after which a server of HTTP/2 is asked for an answer while no request waits"
+        ) { $0.configuration.http2.idlePingInterval = $1 },
+        count(
+            "http2.maximumStreamWindow", unit: "bytes", default: "16777216", from: 256 << 10,
+            "The bytes of a body that a server may send before its reader takes them"
+        ) { if let size = $1 { $0.configuration.http2.maximumStreamWindow = size } },
         count("engines", default: "automatic", through: 1_024, or: "automatic", "The number of engine threads") {
             $0.configuration.engines = $1.map(EngineCount.fixed) ?? .automatic
         },

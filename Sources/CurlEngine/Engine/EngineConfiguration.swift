@@ -39,6 +39,33 @@ package struct EngineConfiguration: Sendable {
     /// The settings of its connections over HTTP/2.
     var http2 = HTTP2Session.Settings()
 
+    /// The time without a byte after which a server of HTTP/2 is sent a PING while requests wait; `nil` if none is sent.
+    package var pingInterval: Duration? {
+        get { http2.keepalive.interval }
+        set { http2.keepalive.interval = newValue }
+    }
+
+    /// The time for the answer.
+    package var pongTimeout: Duration {
+        get { http2.keepalive.patience }
+        set { http2.keepalive.patience = newValue }
+    }
+
+    /// The time without a byte after which a PING is sent while no request waits; `nil` if none is sent.
+    package var idlePingInterval: Duration? {
+        get { http2.keepalive.idleInterval }
+        set { http2.keepalive.idleInterval = newValue }
+    }
+
+    /// The size in bytes to which the window of a stream grows over HTTP/2, at most `Int32.max`.
+    package var largestWindow: Int {
+        get { http2.largestWindow }
+        set {
+            http2.largestWindow = newValue
+            http2.connectionWindow = max(http2.connectionWindow, Int32(clamping: newValue))
+        }
+    }
+
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL

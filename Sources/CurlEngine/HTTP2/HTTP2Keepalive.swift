@@ -8,8 +8,8 @@
 struct HTTP2Keepalive: Sendable {
     /// The times of the checks.
     struct Settings: Hashable, Sendable {
-        /// The time without a byte after which a PING is sent while requests wait.
-        var interval = Duration.seconds(15)
+        /// The time without a byte after which a PING is sent while requests wait; `nil` if none is.
+        var interval: Duration? = .seconds(15)
         /// The time for the answer while requests wait.
         var patience = Duration.seconds(10)
         /// The time without a byte after which an idle connection is checked before its next request.
@@ -133,11 +133,12 @@ struct HTTP2Keepalive: Sendable {
     func deadline(streams: Int) -> EngineInstant? {
         if let ping { return max(active, ping.moved).advanced(by: ping.patience) }
         guard streams > 0 else { return settings.idleInterval.map { active.advanced(by: $0) } }
+        guard let interval = settings.interval else { return nil }
         let wait =
             switch answered {
-            case 0: settings.interval
-            case 1: settings.interval * 2
-            default: max(settings.interval, Self.rareInterval)
+            case 0: interval
+            case 1: interval * 2
+            default: max(interval, Self.rareInterval)
             }
         return active.advanced(by: wait)
     }

@@ -490,6 +490,7 @@ extension EngineConfiguration {
         sendingLimitMilliseconds = Self.sendingLimit(idle: configuration.timeouts.idle)
         connections = ConnectionBudget(
             perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)
+        apply(configuration.http2)
         defaultHeaderLines = preparation.defaultLines
         followsNetworkChanges = configuration.followsNetworkChanges
         connectionObserver = configuration.steps.exchangeObserver?.connectionObserver

@@ -31,6 +31,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
         add("collectsServerTrust", collectsServerTrust)
         add("tlsForHosts", tlsForHosts)
         add("httpVersion", httpVersion)
+        add("http2", http2)
         add("followsNetworkChanges", followsNetworkChanges)
         add("baseURL", shownBaseURL)
         add("defaultQueryItems", defaultQueryItems.map(Self.text(of:)))

@@ -38,6 +38,8 @@ public struct SessionConfiguration: Sendable {
     public var tlsForHosts: [HostPattern: TLSConfiguration] = [:]
     /// The protocol versions that may be used. The default is ``HTTPVersionPolicy/automatic``.
     public var httpVersion = HTTPVersionPolicy.automatic
+    /// The checks and windows of connections over HTTP/2; see ``HTTP2Configuration`` for the defaults.
+    public var http2 = HTTP2Configuration()
     /// Whether the session reacts to changes of the machine's network. The default is `true`.
     ///
     /// Connections from an address that the machine has lost, or whose link is down, get no further request: the kernel keeps them and

@@ -96,6 +96,13 @@ struct HTTP2KeepaliveTests {
         #expect(state.deadline(streams: 0) == nil)
     }
 
+    @Test func nothingIsSentWithoutAnInterval() {
+        var settings = HTTP2Keepalive.Settings()
+        settings.interval = nil
+        var state = busy(settings)
+        #expect(state.deadline(streams: 1) == nil && state.check(streams: 1, at: Self.at(1_000_000)) == .wait)
+    }
+
     @Test func anIdleConnectionIsCheckedByChoice() {
         var state = HTTP2Keepalive(.init(idleInterval: .seconds(60)), at: Self.at(0))
         for minute in 1...5 {

@@ -14,6 +14,23 @@ import Testing
         #expect(engine.maximumLifetimeSeconds == expected)
     }
 
+    /// Times without a meaning are the shortest ones, and those that are too long never come.
+    @Test func theSettingsOfHTTP2AreUsable() {
+        var configuration = SessionConfiguration()
+        func engine() -> EngineConfiguration {
+            EngineConfiguration(configuration, RequestPreparation(configuration))
+        }
+        #expect(engine().pingInterval == .seconds(15) && engine().pongTimeout == .seconds(10))
+        #expect(engine().idlePingInterval == nil && engine().largestWindow == 16 << 20)
+        configuration.http2 = HTTP2Configuration(
+            pingInterval: .zero, pongTimeout: .seconds(-1), idlePingInterval: .seconds(Int64.max),
+            maximumStreamWindow: .min)
+        #expect(engine().pingInterval == .seconds(1) && engine().pongTimeout == .seconds(1))
+        #expect(engine().idlePingInterval == .seconds(1_000_000_000) && engine().largestWindow == 256 << 10)
+        configuration.http2 = HTTP2Configuration(pingInterval: nil, maximumStreamWindow: .max)
+        #expect(engine().pingInterval == nil && engine().largestWindow == Int(Int32.max))
+    }
+
     /// A peer that takes no bytes is idle before the system ends its connection.
     @Test(
         arguments: [(nil, 0), (.seconds(60), 120_000), (.seconds(300), 600_000), (.seconds(Int64.max), .max)]
