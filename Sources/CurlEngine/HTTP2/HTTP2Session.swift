@@ -104,7 +104,7 @@ final class HTTP2Session {
     ///
     /// Throws if a part of the head would be read as another part, or if ``takesStreams`` is `false`.
     ///
-    /// - Parameter holdsBody: Whether the body waits for ``resumeBody(_:)``, as for a response of status 100.
+    /// - Parameter holdsBody: Whether the body waits for ``resumeBody(_:)``.
     func submit(_ options: TransferOptions, holdsBody: Bool = false) throws(EngineFailure) -> HTTP2Stream {
         guard takesStreams else { throw refusal }
         let stream = HTTP2Stream(options)
@@ -161,6 +161,9 @@ final class HTTP2Session {
         unsafe ccurl_http2_forget_fields(connection)
         unsafe target = []
     }
+
+    /// Holds back the rest of a request's body until ``resumeBody(_:)``.
+    func holdBody(_ stream: HTTP2Stream) { unsafe stream.sending.isHeldBack = true }
 
     /// Continues with the body of a request.
     func resumeBody(_ stream: HTTP2Stream) {

@@ -64,6 +64,9 @@ final class HTTP2Stream {
     /// The window for the response's body; `nil` before the first bytes.
     @exclusivity(unchecked) var window: HTTP2ReceiveWindow?
 
+    /// Whether the rest of the request's body is held back.
+    var isBodyHeldBack: Bool { unsafe sending.isHeldBack }
+
     /// The number of bytes of the request that were sent, apart from what a delegate has delivered.
     var sentCount: Int { isHeadSent ? unsafe sending.headSize + sending.start : 0 }
 

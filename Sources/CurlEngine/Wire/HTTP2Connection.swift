@@ -141,7 +141,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         transfer.activity = (transfer.start, transfer.start)
         if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
         do throws(EngineFailure) {
-            let stream = try session.submit(transfer.options)
+            let stream = try session.submit(transfer.options, holdsBody: transfer.isHeldBack)
             stream.transfer = transfer
             transfer.connection.wire.stream = stream
         } catch {
@@ -173,7 +173,10 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Continues a transfer after a change.
     func goOn(_ transfer: Transfer) {
         guard let session, let stream = transfer.wire.stream else { return }
-        if transfer.pauses.applied & 4 != 0, !transfer.pauses.isSendingPaused, !transfer.isHeldBack {
+        let hasPaused = transfer.pauses.applied & 4 != 0 && !transfer.pauses.isSendingPaused
+        if transfer.isHeldBack {
+            session.holdBody(stream)
+        } else if stream.isBodyHeldBack || hasPaused {
             transfer.pauses.applied &= ~4
             session.resumeBody(stream)
         }

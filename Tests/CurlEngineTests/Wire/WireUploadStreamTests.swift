@@ -14,6 +14,8 @@ struct WireUploadStreamTests {
             url: try WireURL(parsing: server.url("/")), method: "POST", body: body, version: .http2PriorKnowledge)
     }
 
+    private static let ping: UInt8 = 6
+
     /// Reads frames until a stream has brought a number of bytes of content. Returns the content.
     private static func readBody(_ count: Int, of stream: UInt32, _ peer: RawHTTP2) throws -> [UInt8] {
         var body: [UInt8] = []
@@ -59,6 +61,49 @@ struct WireUploadStreamTests {
         }
         while await !hasSentMore() { await Task.yield() }
         mayAnswer.open()
+        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
+        await run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// While a transfer is suspended, its body is not sent, although it is in memory and the windows are open.
+    @Test func aSuspendedBodyInMemoryIsNotSent() async throws {
+        let (hasBegun, isSuspended, hasAsked) = (LoopbackServer.Gate(), LoopbackServer.Gate(), LoopbackServer.Gate())
+        let received = Locked(0)
+        let server = try LoopbackServer { connection in
+            let peer = RawHTTP2(connection: connection)
+            let stream = try peer.readRequest()
+            _ = try Self.readBody(65_535, of: stream, peer)
+            hasBegun.open()
+            try connection.wait(for: isSuspended)
+            try connection.write(Self.windows(stream, 100_000))
+            // An answer leaves before content, which would then be before the second answer.
+            for _ in 0..<2 {
+                try connection.write(RawHTTP2.frame(Self.ping, 0, stream: 0, [UInt8](repeating: 0, count: 8)))
+                var kind: UInt8
+                repeat {
+                    let head = try connection.read(exactly: 9)
+                    _ = try connection.read(exactly: Int(head[1]) << 8 | Int(head[2]))
+                    kind = head[3]
+                    if kind == RawHTTP2.data { received.withLock { $0 += 1 } }
+                } while kind != Self.ping
+            }
+            hasAsked.open()
+            _ = try Self.readBody(100_000 - 65_535, of: stream, peer)
+            try connection.write(Self.answer(stream))
+            _ = try connection.readToEnd()
+        }
+        let (run, outcome) = (EngineRun(), EngineRun.Outcome())
+        let options = try options(server, .bytes([UInt8](repeating: 1, count: 100_000)))
+        await run.onEngine { run.start(options, outcome) }
+        try await hasBegun.opened()
+        await run.onEngine { outcome.transfer?.suspend(true) }
+        while await run.onEngine({ outcome.transfer?.wire.stream?.isBodyHeldBack == false }) { await Task.yield() }
+        isSuspended.open()
+        try await hasAsked.opened()
+        #expect(received.withLock { $0 } == 0)
+        await run.onEngine { outcome.transfer?.suspend(false) }
         while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
         #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
         await run.finish()
