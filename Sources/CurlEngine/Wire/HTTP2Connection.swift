@@ -442,6 +442,8 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         // The cancellation is handled with the changes.
         guard !transfer.isCancelled else { return }
         guard transfer.failure == nil else { return table.end(transfer, nil) }
+        // Further heads may follow those that were too large. They would count against the other streams.
+        if case .head(.tooLarge) = failure.kind { leave(in: table) }
         let reason = reason(failure, of: stream, transfer)
         if reason.asksForCalm { pool.calm.didReceiveCall(at: now) }
         var repetition =
