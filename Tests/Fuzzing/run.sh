@@ -19,6 +19,7 @@
 #   retry-after                      Retry-After and the dates of HTTP
 #   links                            Link fields: a link that is written again is the same link
 #   response, request                responses on HTTP/1.1: the same however they are cut; heads of requests: no field but their own
+#   frames                           frames of a server of HTTP/2: each stream has one end, however they are cut
 #   cache-fields, cache-file         the fields that decide about stored responses; the heads of a cache's files
 #
 # Interesting inputs are kept between runs in .build-fuzzing/corpus, the output in .build-fuzzing/logs, inputs that fail in
@@ -54,7 +55,7 @@ case ${1:-} in
 esac
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after links cookies cookie-dates cache-fields cache-file websocket
-    response request)
+    response request frames)
 
 # The build is optimised, because a faster fuzzer finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \

@@ -7,7 +7,7 @@ let fuzzers: [String: (FuzzInput) -> Void] = [
     "form-data": fuzzFormData,
     "retry-after": fuzzRetryAfter, "cookies": fuzzCookies, "cookie-dates": fuzzCookieDates,
     "websocket": fuzzWebSocket, "links": fuzzLinks,
-    "response": fuzzResponse, "request": fuzzRequest,
+    "response": fuzzResponse, "request": fuzzRequest, "frames": fuzzFrames,
     "cache-fields": fuzzCacheFields, "cache-file": fuzzCacheFile,
 ]
 
