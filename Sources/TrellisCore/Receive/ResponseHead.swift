@@ -83,8 +83,8 @@ private final class HeadStorage: Sendable {
         case wire(WireFields)
         /// The fields of a stored response, without its age.
         case aged(HTTPFields, seconds: Int64)
-        /// The fields were given parsed.
-        case parsed
+        /// The fields, which were given parsed.
+        case parsed(HTTPFields)
     }
 
     let status: HTTPResponse.Status
@@ -103,12 +103,12 @@ private final class HeadStorage: Sendable {
     init(status: HTTPResponse.Status, _ version: HTTPVersion, _ fields: HTTPFields) {
         self.status = status
         self.version = version
-        source = .parsed
-        _ = parsed.storeIfNil(Boxed(fields))
+        source = .parsed(fields)
     }
 
     /// The parsed fields.
     var fields: HTTPFields {
+        if case .parsed(let fields) = source { return fields }
         if let parsed = parsed.load() { return parsed.value }
         return parsed.storeIfNil(Boxed(made)).value
     }
@@ -133,7 +133,7 @@ private final class HeadStorage: Sendable {
         case .aged(var fields, let seconds):
             fields[values: .age] = ["\(seconds)"]
             return fields
-        case .parsed: return HTTPFields()
+        case .parsed(let fields): return fields
         }
     }
 
