@@ -100,7 +100,7 @@ final class MockExchange: CommandedTask {
         }
         guard request.allowsBody(of: response.head) else { return try await endWithoutBody(response) }
         switch response.content {
-        case .bytes(let bytes): if !bytes.isEmpty { try await write(bytes) }
+        case .data(let body): if !body.isEmpty { try await write([UInt8](body)) }
         case .writer(let write): try await write(MockResponse.Writer(exchange: self))
         }
         try await commands.waitUntilResumed()

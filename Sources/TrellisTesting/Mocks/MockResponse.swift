@@ -15,7 +15,7 @@ public struct MockResponse: Sendable {
 
     /// The body.
     enum Content: Sendable {
-        case bytes([UInt8])
+        case data(Data)
         case writer(BodyWriter)
     }
 
@@ -67,7 +67,7 @@ public struct MockResponse: Sendable {
 
     /// Creates a response whose body is in memory.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
-        self.init(ResponseHead(status: .init(code: status), headers: headers), .bytes([UInt8](body)))
+        self.init(ResponseHead(status: .init(code: status), headers: headers), .data(body))
     }
 
     /// Creates a response whose body is written bit by bit. An error that `body` throws ends the response at that point: a
@@ -103,7 +103,7 @@ public struct MockResponse: Sendable {
     /// response fail when it is sent.
     @_disfavoredOverload
     public init(status: Int = 200, headers: KeyValuePairs<String, String>, body: Data = Data()) {
-        self.init(status: status, headers: HTTPFields(), .bytes([UInt8](body)), headers)
+        self.init(status: status, headers: HTTPFields(), .data(body), headers)
     }
 
     /// Creates a response from fields in text, whose body is written bit by bit. The field of an invalid name makes the response fail when
@@ -139,7 +139,7 @@ public struct MockResponse: Sendable {
     public static func text(
         _ text: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
-        MockResponse(status: status, headers: textHeaders, .bytes([UInt8](text.utf8)), headers)
+        MockResponse(status: status, headers: textHeaders, .data(Data(text.utf8)), headers)
     }
 
     /// Returns a response with JSON, already encoded.
@@ -152,7 +152,7 @@ public struct MockResponse: Sendable {
     public static func json(
         _ json: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
-        MockResponse(status: status, headers: jsonHeaders, .bytes([UInt8](json.utf8)), headers)
+        MockResponse(status: status, headers: jsonHeaders, .data(Data(json.utf8)), headers)
     }
 
     private static let textHeaders: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
@@ -166,7 +166,7 @@ public struct MockResponse: Sendable {
     func sendAtOnce(
         to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
     ) -> Bool {
-        guard case .bytes(let bytes) = content, !lacksConnection(for: request) else { return false }
+        guard case .data(let body) = content, !lacksConnection(for: request) else { return false }
         // Not copied out of its box: most responses have none.
         if let box {
             guard box.value.connection == nil else { return false }
@@ -174,7 +174,7 @@ public struct MockResponse: Sendable {
         }
         events.transportDidReceiveHead(head)
         let hasBody = request.allowsBody(of: head)
-        if hasBody, !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
+        if hasBody, !body.isEmpty { events.transportDidReceiveBody(chunk: body) }
         willEnd()
         var end = TransportEnd()
         if let box {
