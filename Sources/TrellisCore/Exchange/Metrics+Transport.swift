@@ -3,13 +3,15 @@ import CurlEngine
 extension Metrics {
     /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt; `nil` if there is none.
     init(
-        _ report: consuming TransportReport?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
+        _ report: Boxed<TransportReport>?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0, proxyURL: String? = nil,
-        serverTrust: ServerTrust? = nil, reporting: ServerTimingFields = ServerTimingFields()
+        serverTrust: ServerTrust? = nil, reporting: ServerTimingFields = ServerTimingFields(),
+        bodySizes: (request: Int64, response: Int64) = (0, 0)
     ) {
         self.init()
         self.reporting = reporting
         self.callID = callID
+        (requestBodySize, responseBodySize) = bodySizes
         if let proxyURL { self.proxyURL = proxyURL }
         if let serverTrust { self.serverTrust = serverTrust }
         let queueStart = history?.start ?? start
@@ -24,12 +26,19 @@ extension Metrics {
         attemptCount = max(attemptCount + 1, history?.starts?.value ?? 0)
         queuedTime = attemptStart.nanoseconds(since: queueStart)
         guard let report else { return }
+        add(report.value, from: attemptStart.nanoseconds(since: start))
+    }
+
+    /// Adds the measurements of a transport.
+    ///
+    /// - Parameter attemptStart: The time from the call to the attempt.
+    private mutating func add(_ report: TransportReport, from attemptStart: Int64) {
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)
         // The transport's clock has another origin and resolution, so the result is limited to the end of the attempt.
         if report.firstByte > 0 {
-            firstByteTime = min(attemptStart.nanoseconds(since: start) + report.firstByte, totalTime)
+            firstByteTime = min(attemptStart + report.firstByte, totalTime)
         }
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived

@@ -287,16 +287,25 @@ package protocol SecureTransportEvents: TransportEvents {
     /// The trailer fields, which follow the body.
     public var trailers: HTTPFields
     /// The measurements of the attempt.
-    public var report: TransportReport
+    public var report: TransportReport {
+        get { measured?.value ?? TransportReport() }
+        set { measured = Boxed(newValue) }
+    }
+    /// The measurements behind one reference, if there are any, because an end is passed on often.
+    private(set) var measured: Boxed<TransportReport>?
+
+    /// Creates the end of an attempt that has measured nothing.
+    public init(failure: TransportFailure? = nil, trailers: HTTPFields = HTTPFields()) {
+        self.failure = failure
+        self.trailers = trailers
+    }
 
     /// Creates the end of an attempt.
     public init(
-        failure: TransportFailure? = nil, trailers: HTTPFields = HTTPFields(),
-        report: TransportReport = TransportReport()
+        failure: TransportFailure? = nil, trailers: HTTPFields = HTTPFields(), report: consuming TransportReport
     ) {
-        self.failure = failure
-        self.trailers = trailers
-        self.report = report
+        self.init(failure: failure, trailers: trailers)
+        measured = Boxed(report)
     }
 }
 

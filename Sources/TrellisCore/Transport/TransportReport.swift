@@ -27,6 +27,9 @@ package import CurlEngine
     /// What the TLS handshake of the connection has agreed on with the server, if known.
     package var tlsResult: Boxed<TLSResult>?
 
+    /// The report of an attempt that has measured nothing.
+    static let nothing = Boxed(TransportReport())
+
     /// Creates an empty report.
     public init() {}
 

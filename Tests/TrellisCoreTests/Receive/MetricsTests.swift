@@ -24,7 +24,7 @@ struct MetricsTests {
 
     @Test func timesOfTheAttemptBecomePartsAndTimesFromTheCall() {
         let metrics = Metrics(
-            Self.report, start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100),
+            Boxed(Self.report), start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100),
             version: .http2)
         #expect(metrics.queued == .milliseconds(30))
         #expect(metrics.nameLookup == .milliseconds(2))
@@ -40,7 +40,7 @@ struct MetricsTests {
 
     @Test func withoutAnAttemptEverythingWasQueueing() {
         let metrics = Metrics(
-            Self.report, start: Self.instant(1000), attemptStart: nil, now: Self.instant(1100), version: nil)
+            Boxed(Self.report), start: Self.instant(1000), attemptStart: nil, now: Self.instant(1100), version: nil)
         #expect(metrics.queued == .milliseconds(100))
         #expect(metrics.attemptCount == 0)
         #expect(metrics.connect == .zero)
@@ -52,7 +52,8 @@ struct MetricsTests {
         report.firstByte = 3_000_000
         report.isReusedConnection = true
         let metrics = Metrics(
-            report, start: Self.instant(0), attemptStart: Self.instant(0), now: Self.instant(5), version: .http1_1)
+            Boxed(report), start: Self.instant(0), attemptStart: Self.instant(0), now: Self.instant(5),
+            version: .http1_1)
         #expect(metrics.connect == .zero)
         #expect(metrics.tls == .zero)
         #expect(metrics.isReusedConnection)

@@ -297,11 +297,11 @@ extension ExchangeActor {
 
     /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
     func noteClosing() {
-        guard let task = work.task, task.reportsSending, !task.sharesConnection, var report = received.report,
+        guard let task = work.task, task.reportsSending, !task.sharesConnection, var report = received.report?.value,
             !report.peerHost.isEmpty
         else { return }
         report.isConnectionKept = false
-        received.report = report
+        received.report = Boxed(report)
     }
 
     func reach(_ step: TransferStep, in attempt: ExchangeState.Attempt) {

@@ -104,7 +104,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         case .chunk(let chunk): receive(chunk, in: attempt)
         case .needsBody: needsBody(for: attempt)
         case .sentBody(let count): didSendBody(count, in: attempt)
-        case .end(let end): didEnd(end.value, in: attempt)
+        case .end(let end): didEnd(end, in: attempt)
         }
     }
 
@@ -359,9 +359,9 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
     // MARK: The end
 
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        if turn.stage == .performing { return afterEffects(.end(Boxed(end)), in: attempt) }
+        if turn.stage == .performing { return afterEffects(.end(end), in: attempt) }
         guard isPresent(attempt), !state.isEnded else { return }
-        received.report = end.report
+        received.report = end.measured ?? TransportReport.nothing
         received.trailers = end.trailers
         if let failure = end.failure { return didFail(failure) }
         // A connection that is made in advance has no response.
@@ -374,7 +374,7 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
 
     private func didFail(_ failure: TransportFailure) {
         keepCertificates(of: failure)
-        let isReused = received.report?.isReusedConnection == true
+        let isReused = received.report?.value.isReusedConnection == true
         if !state.hasRestarted, received.head == nil, prepared.mayRestart(after: failure, isReused: isReused) {
             return handle(.restart)
         }

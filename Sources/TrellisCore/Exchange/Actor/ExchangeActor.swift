@@ -151,8 +151,7 @@ actor ExchangeActor: EngineActor {
     private func takeOthers() {
         while true {
             // Not changed in place, and not a copy: there may be thousands of inputs.
-            var waiting = turn
-            turn = ExchangeTurn()
+            var waiting = exchange(&turn, with: ExchangeTurn())
             let input = waiting.next()
             waiting.stage = .between
             turn = waiting
@@ -167,8 +166,7 @@ actor ExchangeActor: EngineActor {
 
     private func wait(_ input: ExchangeTurn<WaitingReport>.Input) {
         if case .event(let event) = input, turn.isEmpty { return turn.event = event }
-        var waiting = turn
-        turn = ExchangeTurn()
+        var waiting = exchange(&turn, with: ExchangeTurn())
         waiting.add(input)
         turn = waiting
     }
@@ -231,7 +229,7 @@ actor ExchangeActor: EngineActor {
 
     private func stopTransport() {
         if received.report == nil {
-            received.report = work.task?.report
+            received.report = presentReport
             if state.has(.isSendingReported) { noteClosing() }
         }
         if state.hasSwitchedProtocols { endConnection() }
@@ -242,7 +240,7 @@ actor ExchangeActor: EngineActor {
 
     private func reportHead() {
         guard waiters.head != nil else { return }
-        waiters.headResult = .success(response(metrics: metrics(received.report ?? work.task?.report)))
+        waiters.headResult = .success(response(metrics: metrics(received.report ?? presentReport)))
         executor.engineLoop.deliverSoon(self)
     }
 
@@ -303,24 +301,28 @@ actor ExchangeActor: EngineActor {
 
     var finalMetrics: Metrics { metrics(received.report) }
 
-    private func metrics(_ report: consuming TransportReport?) -> Metrics {
+    /// The measurements of the present attempt so far, if any.
+    private var presentReport: Boxed<TransportReport>? { work.task.map { Boxed($0.report) } }
+
+    private func metrics(_ report: Boxed<TransportReport>?) -> Metrics {
         let hasAttempt = deadlines.hasAttempt || work.task != nil || received.report != nil
-        var metrics = Metrics(
+        return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.now, version: received.head?.version, history: prepared.history, callID: prepared.callID,
             proxyURL: prepared.proxyURL, serverTrust: received.trust,
             reporting: ServerTimingFields(
-                head: received.head, trailers: received.trailers.isEmpty ? nil : received.trailers))
-        // Changed in place: a conditional copy would copy all of the metrics for every exchange.
-        if hasHistory { addBodySizes(to: &metrics) }
-        return metrics
+                head: received.head, trailers: received.trailers.isEmpty ? nil : received.trailers),
+            bodySizes: hasHistory ? bodySizes(sent: report?.value.bytesSent ?? 0) : (0, 0))
     }
 
-    private func addBodySizes(to metrics: inout Metrics) {
+    /// Returns the sizes of both bodies, as far as they have passed.
+    ///
+    /// - Parameter sent: The number of bytes that the transport has counted.
+    private func bodySizes(sent: Int64) -> (request: Int64, response: Int64) {
         // The transport counts the head and a body in memory together; one that counts nothing has sent all before a response.
-        let limit = metrics.bytesSent > 0 ? metrics.bytesSent : received.head != nil ? .max : 0
-        metrics.requestBodySize = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
-        metrics.responseBodySize = meters.measuredBytes
+        let limit = sent > 0 ? sent : received.head != nil ? .max : 0
+        let request = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
+        return (request, meters.measuredBytes)
     }
 }
 

@@ -28,7 +28,7 @@ struct ReceivedResponse {
     /// The certificates of the server, if they were received.
     var trust: ServerTrust?
     /// The transport's measurements at the end of the attempt; `nil` before the end.
-    var report: TransportReport?
+    var report: Boxed<TransportReport>?
 }
 
 /// The progress of the bodies of a request and its response, and the meters that measure it.
@@ -113,7 +113,7 @@ struct WaitingReport {
         case chunk(Data)
         case needsBody
         case sentBody(Int)
-        case end(Boxed<TransportEnd>)
+        case end(TransportEnd)
     }
 
     let content: Content
