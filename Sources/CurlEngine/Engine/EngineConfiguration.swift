@@ -25,18 +25,7 @@ package struct EngineConfiguration: Sendable {
     /// The observer of the connections; `nil` if they are not observed.
     package var connectionObserver: (any ConnectionObserver)?
 
-    /// Whether the engine itself speaks HTTP/1.1 with servers of plain `http` URLs, without libcurl (``TransferOptions/isForWire(_:)``).
-    package var speaksHTTP1 = true
-
-    /// Whether it does so too where libcurl makes handshakes before, with proxies and of TLS, unless HTTP/2 or HTTP/3 is demanded or of
-    /// use.
-    package var speaksHTTP1OverTLS = true
-
-    /// Whether the engine itself speaks HTTP/2, with servers that agree on it in the TLS handshake or are known to speak it. Its own TLS
-    /// connections are then made for every transfer over HTTP/1.1 or HTTP/2.
-    package var speaksHTTP2 = true
-
-    /// The settings of its connections over HTTP/2.
+    /// The settings of connections over HTTP/2.
     var http2 = HTTP2Session.Settings()
 
     /// The time without a byte after which a server of HTTP/2 is sent a PING while requests wait; `nil` if none is sent.
@@ -70,18 +59,23 @@ package struct EngineConfiguration: Sendable {
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL
 
-    /// Whether several requests can share an HTTP/2 connection: the engine's own, or one of a libcurl that multiplexes reliably.
-    package static let sharesConnections =
-        LibcurlFeatures.current.canMultiplex
-        || Self().speaksHTTP2 && HTTP2Session.isAvailable && LibcurlFeatures.current.lendsSessions
+    /// Whether the engine speaks HTTP/2, so that several requests can share a connection. Otherwise it speaks HTTP/1.1: nghttp2 was not
+    /// found, or TLS sessions cannot be taken over from this libcurl.
+    package static let sharesConnections = HTTP2Session.isAvailable && LibcurlFeatures.current.lendsSessions
 
     /// Creates a configuration with the default values.
     package init() {}
 
     /// Returns the failure of a transfer that needs what is missing; `nil` if nothing is.
     func refusal(of options: TransferOptions) -> EngineFailure? {
-        if options.connectionCount != nil, !options.isForWire(self) {
+        if options.connectionCount != nil, !options.isForWire {
             return EngineFailure(kind: .unsupported, message: "connections in advance for what libcurl itself sends")
+        }
+        if options.demandsHTTP2, !options.sharesStreams {
+            let lack =
+                Self.sharesConnections
+                ? "through this proxy" : "without nghttp2, or with a libcurl that lends no TLS sessions"
+            return EngineFailure(kind: .unsupported, message: "HTTP/2 \(lack)")
         }
         guard !usesTLS, options.isEncryptedOnTheWire else { return nil }
         return EngineFailure(kind: .unsupported, message: "TLS: \(LibcurlFeatures.current.lackOfOpenSSL)")

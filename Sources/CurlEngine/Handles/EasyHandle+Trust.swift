@@ -130,7 +130,7 @@ extension EasyHandle {
             let offer =
                 peer == .proxy
                 ? TransferOptions.onlyHTTP1
-                : transfer.options.offeredProtocols(configuration, mustSpeakHTTP1: transfer.wire.mustSpeakHTTP1)
+                : transfer.options.offeredProtocols(mustSpeakHTTP1: transfer.wire.mustSpeakHTTP1)
             guard
                 unsafe ccurl_tls_allow_taking(context, tls.kind == .taken)
                     && ccurl_tls_offer(context, offer, offer.utf8.count)

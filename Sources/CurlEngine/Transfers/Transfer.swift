@@ -45,7 +45,7 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        isOnWire = options.isForWire(engine.configuration)
+        isOnWire = options.isForWire
         unsafe parser =
             isOnWire
             ? HeadParser()

@@ -53,7 +53,7 @@ final class HTTP2Pool {
         if !transfer.wire.needsConnection, waitingCount == 0, let connection = connection(for: transfer) {
             return .stream(connection)
         }
-        if transfer.options.version == .http2OverTLS, connections.isEmpty {
+        if !transfer.options.demandsHTTP2, connections.isEmpty {
             if let http1End, now < http1End { return .http1 }
             if hasIdle, leading == 0, !speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }

@@ -3,24 +3,17 @@ private import Glibc
 
 /// The routes and requests that the engine serves on connections of its own.
 extension TransferOptions {
-    /// Returns whether the engine itself speaks HTTP for the transfer, and not libcurl.
-    func isForWire(_ configuration: EngineConfiguration) -> Bool {
-        if switchesProtocols { return true }
-        guard configuration.speaksHTTP1, prefersHTTP1 || sharesStreams(configuration) else { return false }
-        guard needsHandshake else { return true }
-        return (configuration.speaksHTTP1OverTLS || configuration.speaksHTTP2)
-            && (!isEncryptedOnTheWire || LibcurlFeatures.current.preparesSessions)
-    }
-
-    /// Whether HTTP/1.1 is spoken with the server. A libcurl that does not multiplex has one request on each HTTP/2 connection, which gains
-    /// nothing over HTTP/1.1.
-    private var prefersHTTP1: Bool {
+    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl.
+    var isForWire: Bool {
         switch version {
-        case .http1: true
-        case .http2OverTLS: !url.isSecure || !LibcurlFeatures.current.canMultiplex
-        case .http2Only, .http2PriorKnowledge, .http3WithFallback, .http3Only: false
+        case .http1, .http2OverTLS, .http2Only, .http2PriorKnowledge: true
+        case .http3WithFallback: !LibcurlFeatures.current.hasHTTP3
+        case .http3Only: false
         }
     }
+
+    /// Whether HTTP/2 is spoken, or nothing.
+    var demandsHTTP2: Bool { version == .http2Only || version == .http2PriorKnowledge }
 
     /// Whether libcurl makes the connection ready after the engine has connected its socket: by handshakes with proxies, or of TLS.
     var needsHandshake: Bool { url.isSecure || !route.isPlain || switchesProtocols && route.proxy != nil }
@@ -28,23 +21,21 @@ extension TransferOptions {
     /// Whether the server is reached through a tunnel that an HTTP proxy makes.
     var hasTunnel: Bool { route.proxy?.scheme.isSOCKS == false && forwardProxy == nil }
 
-    /// Returns whether the engine itself speaks HTTP/2 for the transfer, if the server does.
-    func sharesStreams(_ configuration: EngineConfiguration) -> Bool {
-        guard configuration.speaksHTTP2, HTTP2Session.isAvailable, LibcurlFeatures.current.lendsSessions,
-            !switchesProtocols, route.proxy?.scheme != .https
-        else { return false }
+    /// Whether HTTP/2 is spoken for the transfer, if the server does so.
+    var sharesStreams: Bool {
+        guard EngineConfiguration.sharesConnections, !switchesProtocols else { return false }
         switch version {
-        case .http2OverTLS, .http2Only: return url.isSecure
+        case .http2OverTLS, .http2Only, .http3WithFallback: return url.isSecure
         case .http2PriorKnowledge: return url.isSecure || forwardProxy == nil
-        case .http1, .http3WithFallback, .http3Only: return false
+        case .http1, .http3Only: return false
         }
     }
 
     /// Returns the protocols that are offered to the server in the TLS handshake.
     ///
     /// - Parameter mustSpeakHTTP1: Whether the server has refused HTTP/2.
-    func offeredProtocols(_ configuration: EngineConfiguration, mustSpeakHTTP1: Bool) -> String {
-        guard !mustSpeakHTTP1, sharesStreams(configuration) else { return Self.onlyHTTP1 }
+    func offeredProtocols(mustSpeakHTTP1: Bool) -> String {
+        guard !mustSpeakHTTP1, sharesStreams else { return Self.onlyHTTP1 }
         return version == .http2PriorKnowledge ? "\u{2}h2" : "\u{2}h2" + Self.onlyHTTP1
     }
 

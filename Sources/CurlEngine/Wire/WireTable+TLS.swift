@@ -122,7 +122,7 @@ extension WireTable {
     /// Sends the request of a transfer on a stream, or lets it wait for one. Returns `false` if the transfer goes on alone: over HTTP/1.1,
     /// or with a connection whose protocol the server chooses.
     func share(_ transfer: Transfer) -> Bool {
-        guard transfer.wire.sharing != .leading, transfer.options.sharesStreams(transfer.engine.configuration) else {
+        guard transfer.wire.sharing != .leading, transfer.options.sharesStreams else {
             return false
         }
         let name = transfer.options.wirePool
@@ -155,7 +155,7 @@ extension WireTable {
     ) -> Bool {
         let engine = transfer.engine
         let isKnown = transfer.options.version == .http2PriorKnowledge
-        guard transfer.options.sharesStreams(engine.configuration) else { return false }
+        guard transfer.options.sharesStreams else { return false }
         let pool = unsafe http2.pool(transfer.options.wirePool, now: engine.now)
         guard isKnown || link.tls?.hasAgreedOnHTTP2 == true else {
             if transfer.wire.sharing == .leading { restart(pool.didConnect(transfer, now: engine.now)) }

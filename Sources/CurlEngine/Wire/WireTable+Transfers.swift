@@ -11,7 +11,10 @@ extension WireTable {
         if let count = transfer.options.connectionCount, unsafe counts[transfer.options.queue] >= count {
             return end(transfer, nil)
         }
-        if engine.configuration.speaksHTTP2, share(transfer) { return }
+        if transfer.options.demandsHTTP2, let failure = engine.configuration.refusal(of: transfer.options) {
+            return end(transfer, failure)
+        }
+        if share(transfer) { return }
         let mayReuse = !transfer.options.switchesProtocols && transfer.options.connectionCount == nil
         if !transfer.wire.needsConnection, mayReuse, transfer.wire.sharing != .leading,
             let connection = idleConnection(for: transfer)
@@ -229,9 +232,7 @@ extension WireTable {
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest = []) {
         let (engine, socket) = (transfer.engine, link.socket)
         transfer.connection.hasBeenMade = true
-        if engine.configuration.speaksHTTP2, beginSharing(link, to: peer, for: transfer, interest: interest) {
-            return
-        }
+        if beginSharing(link, to: peer, for: transfer, interest: interest) { return }
         let connection = WireConnection(
             link, generation: generation(of: socket), peer: peer, in: pool(transfer.options.wirePool), for: transfer)
         connection.interest = interest

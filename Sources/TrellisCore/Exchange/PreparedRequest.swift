@@ -103,7 +103,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     /// Whether the request can share its connection with others.
     var mayShareConnection: Bool {
         switch wire.version {
-        case .http2OverTLS, .http3WithFallback: wire.url.isSecure
+        case .http2OverTLS, .http3WithFallback: wire.url.isSecure && EngineConfiguration.sharesConnections
         case .http1: false
         case .http2Only, .http2PriorKnowledge, .http3Only: true
         }

@@ -15,7 +15,7 @@ struct IdleTimerTests {
     private let switching: SwitchRun
     private var run: EngineRun { switching.run }
 
-    init() { switching = SwitchRun(run: EngineRun(.onLibcurl, clock: clock.engineSide)) }
+    init() { switching = SwitchRun(run: EngineRun(clock: clock.engineSide)) }
 
     /// The state of an engine.
     private struct Facts: Equatable {
@@ -149,27 +149,6 @@ struct IdleTimerTests {
         #expect(await facts() == Facts(timers: 1, sockets: 2))
         #expect(await run.perform(get).text == "ok")
         #expect(early.acceptedCount == 1)
-        connection.close()
-        try await switching.end.opened()
-        await run.finish()
-        try await server.waitUntilAllClosed()
-    }
-
-    /// Header lines may have credentials, and a busy engine keeps handles that it does not use.
-    @Test func theHeaderLinesOfAnUnusedHandleAreReleasedInTime() async throws {
-        let server = try LoopbackServer.echo()
-        let other = try LoopbackServer.http { _ in .init(200) }
-        let connection = try await switching.connect(server.url())
-        try await echo("first", connection)
-        var lines = HeaderLines()
-        let isAdded = lines.append(name: "Authorization", value: "Bearer a")
-        #expect(isAdded)
-        _ = await run.perform(try EngineRun.get(other.url(), lines: lines))
-        let kept = await run.keptHeaderBytes
-        #expect(kept == [lines.bytes.count])
-        await advance(by: Self.lifetime)
-        let rest = await run.keptHeaderBytes
-        #expect(rest == [0])
         connection.close()
         try await switching.end.opened()
         await run.finish()

@@ -13,22 +13,14 @@ struct LookupTests {
 
     @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
         await #expect(processExitsWith: .success) {
-            let world = try await World(speaksHTTP1: false)
+            let world = try await World()
             let options = try (0..<80).map { try world.getOverIPv4("h\($0 % 40)") }
-            // The threads that have started other processes have the engine's name too.
-            let others = ProcessFacts.threads(named: "trellis-engine").count
             let ends = await withTaskGroup { group in
                 for options in options { group.addTask { await world.runs[0].perform(options).text } }
                 await world.names.untilAsked(16)
                 while world.limit.waitingCount < 24, !Task.isCancelled { await Task.yield() }
                 expectInProcess(world.limit.runningCount == 16)
                 expectInProcess(world.names.names.count == 16)
-                if !LibcurlFeatures.current.isAtLeast(8, 20) {
-                    // A thread has the name of the thread that starts it, until it has its own.
-                    while ProcessFacts.threads(named: "trellis-engine").count - others != 16, !Task.isCancelled {
-                        await Task.yield()
-                    }
-                }
                 world.names.releaseHeld()
                 await world.names.untilAsked(32)
                 world.names.release()
@@ -38,32 +30,6 @@ struct LookupTests {
             expectInProcess(world.names.peak <= 16, "\(world.names.peak) at once")
             expectInProcess(Set(world.names.names).count == 40 && world.names.names.count == 40, "\(world.names.names)")
             await world.untilNoneRuns()
-            await world.finish()
-        }
-    }
-
-    /// libcurl forgets the addresses of one kind if it is connected before it has those of the other kind.
-    @Test(.enabled(if: LibcurlFeatures.current.connectsDuringLookup, "libcurl connects after the lookup"))
-    func aLookupIsSharedOnceItHasTheAddressesOfBothKinds() async {
-        await #expect(processExitsWith: .success) {
-            let mayEnd = LoopbackServer.Gate()
-            let world = try await World(speaksHTTP1: false) { try $0.wait(for: mayEnd) }
-            let run = world.runs[0]
-            let options = try EngineRun.get("https://h.lookup.test:\(world.server.port)/")
-            async let first = run.perform(options).end
-            async let second = run.perform(options).end
-            while await run.onEngine({ run.engine.lookups.waitingCount }) < 1, !Task.isCancelled { await Task.yield() }
-            await world.names.untilAsked(1)
-            world.names.releaseHeldIPv4()
-            // The server does not answer the TLS handshake, so that the transfer has a socket and is not connected.
-            while world.server.acceptedCount < 1, !Task.isCancelled { await Task.yield() }
-            expectInProcess(
-                await run.onEngine { run.engine.lookups.waitingCount } == 1, "the lookup counts as complete")
-            world.names.release()
-            while world.server.acceptedCount < 2, !Task.isCancelled { await Task.yield() }
-            expectInProcess(world.names.names.count == 1, "\(world.names.names)")
-            mayEnd.open()
-            _ = await (first, second)
             await world.finish()
         }
     }

@@ -115,19 +115,3 @@ extension CurlEngine {
         return transfer
     }
 }
-
-extension EngineConfiguration {
-    /// A configuration for tests of libcurl's handles: libcurl performs all transfers.
-    static var onLibcurl: EngineConfiguration {
-        var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = false
-        return configuration
-    }
-
-    /// A configuration for tests of the engine's own connections, which have no handle of libcurl.
-    static var onWire: EngineConfiguration {
-        var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = true
-        return configuration
-    }
-}

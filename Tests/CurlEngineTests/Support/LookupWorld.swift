@@ -15,16 +15,14 @@ struct LookupWorld: Sendable {
     static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
     init(
-        engines: Int = 1, speaksHTTP1: Bool = true,
+        engines: Int = 1,
         _ serve: @escaping @Sendable (LoopbackServer.Connection) throws -> Void = { connection in
             while try connection.nextRequest() != nil { try connection.write(LookupWorld.hello) }
         }
     ) async throws {
         names = try NameServer()
         server = try LoopbackServer(script: serve)
-        var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = speaksHTTP1
-        configuration.speaksHTTP1OverTLS = speaksHTTP1
+        let configuration = EngineConfiguration()
         self.configuration = configuration
         runs = (0..<engines).map { _ in EngineRun(configuration) }
         for run in runs {

@@ -102,16 +102,6 @@ final class NameServer: @unchecked Sendable {
         for query in held { answer(query) }
     }
 
-    /// Answers the queries for IPv4 addresses so far. Those for IPv6 addresses wait.
-    func releaseHeldIPv4() {
-        let held = state.withLock { state in
-            let held = state.held.filter { Self.type(of: $0.bytes) == 1 }
-            state.held.removeAll { Self.type(of: $0.bytes) == 1 }
-            return held
-        }
-        for query in held { answer(query) }
-    }
-
     private func receive() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 512)
         var sender = sockaddr_in()

@@ -45,7 +45,7 @@ struct SwitchRun: Sendable {
         }
     }
 
-    var run = EngineRun(.onWire)
+    var run = EngineRun()
     /// The gate that opens when the transfer has ended.
     let end = LoopbackServer.Gate()
 

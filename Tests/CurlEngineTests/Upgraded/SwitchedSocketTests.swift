@@ -138,7 +138,7 @@ struct SwitchedSocketTests {
 
     @Test func itsObservationEndsWithTheConnection() async throws {
         let observer = Observer()
-        var configuration = EngineConfiguration.onWire
+        var configuration = EngineConfiguration()
         configuration.connectionObserver = observer
         let (server, run, connection) = try await begin(SwitchRun(run: EngineRun(configuration)))
         #expect(await counts(run) == Counts(open: 1))

@@ -19,9 +19,7 @@ struct WireAdvanceTests {
             server = try LoopbackServer(tls: tls) { connection in
                 while try connection.nextRequest() != nil { try connection.write(good) }
             }
-            var configuration = EngineConfiguration()
-            (configuration.speaksHTTP1, configuration.speaksHTTP1OverTLS) = (true, true)
-            run = EngineRun(configuration)
+            run = EngineRun()
             var rules = TransferTrust.Rules()
             if let tls { rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false) }
             trust = TransferTrust(server: rules, proxy: TransferTrust.Rules(), number: tls == nil ? 0 : 1)
@@ -88,9 +86,7 @@ struct WireAdvanceTests {
             connection.shutdownWrite()
             _ = try connection.readToEnd()
         }
-        var configuration = EngineConfiguration()
-        (configuration.speaksHTTP1, configuration.speaksHTTP1OverTLS) = (true, true)
-        let run = EngineRun(configuration)
+        let run = EngineRun()
         var rules = TransferTrust.Rules()
         rules.authorities = .unverified
         let options = TransferOptions(
@@ -114,7 +110,7 @@ struct WireAdvanceTests {
     @Test func whatLibcurlSendsCannotBeConnectedInAdvance() async throws {
         let run = EngineRun()
         let options = TransferOptions(
-            url: try WireURL(parsing: "https://127.0.0.1:9/"), method: "GET", version: .http3WithFallback,
+            url: try WireURL(parsing: "https://127.0.0.1:9/"), method: "GET", version: .http3Only,
             connectionCount: 1)
         #expect(await run.perform(options).end?.failure?.kind == .unsupported)
         await run.finish()

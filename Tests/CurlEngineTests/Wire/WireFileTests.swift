@@ -62,12 +62,6 @@ struct WireFileTests {
         }
     }
 
-    private static func run() -> EngineRun {
-        var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = true
-        return EngineRun(configuration)
-    }
-
     /// Sends a file, and returns at the end of the transfer.
     private static func send(
         _ file: Temporary, to url: String, _ run: EngineRun, whenBegun: (@Sendable (Transfer) -> Void)? = nil
@@ -94,7 +88,7 @@ struct WireFileTests {
         let server = try LoopbackServer { connection in
             while try connection.nextRequest() != nil { try connection.write(Self.good) }
         }
-        let run = Self.run()
+        let run = EngineRun()
         let file = try Temporary(Self.size)
         for _ in 1...2 {
             let upload = try await Self.send(file, to: server.url("/"), run)
@@ -112,7 +106,7 @@ struct WireFileTests {
             _ = try connection.readHead()
             _ = try connection.readToEnd()
         }
-        let run = Self.run()
+        let run = EngineRun()
         // The system sends up to 4 MiB at once.
         let file = try Temporary(12 << 20)
         let path = file.path
@@ -131,7 +125,7 @@ struct WireFileTests {
             try connection.wait(for: isBegun)
             _ = try connection.readToEnd()
         }
-        let run = Self.run()
+        let run = EngineRun()
         let file = try Temporary(32 << 20)
         let reader = try FileReader(path: file.path, length: 32 << 20)
         let url = try WireURL(parsing: server.url("/"))
@@ -162,7 +156,7 @@ struct WireFileTests {
         let server = try LoopbackServer { connection in
             while try connection.nextRequest() != nil { try connection.write(Self.good) }
         }
-        let run = Self.run()
+        let run = EngineRun()
         let file = try Temporary(Self.size)
         let upload = try await Self.send(file, to: server.url("/"), run) { transfer in
             transfer.suspend(true)
@@ -198,7 +192,7 @@ struct WireFileTests {
             try connection.write("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             connection.waitUntilReceived()
         }
-        let run = Self.run()
+        let run = EngineRun()
         let file = try Temporary(Self.size)
         #expect(try await Self.send(file, to: server.url("/"), run).head?.status == 401)
         let again = try await Self.send(file, to: server.url("/"), run)
@@ -221,7 +215,7 @@ struct WireFileTests {
             }
             if isChunked { try connection.write("0\r\n\r\n") }
         }
-        let run = Self.run()
+        let run = EngineRun()
         let get = try EngineRun.get(server.url("/"))
         let outcome = Upload()
         await withContinuation { continuation in

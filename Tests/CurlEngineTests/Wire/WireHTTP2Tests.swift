@@ -20,7 +20,6 @@ struct WireHTTP2Tests {
         ) throws {
             server = try LoopbackServer(tls: tls) { try script(RawHTTP2(connection: $0)) }
             var configuration = EngineConfiguration()
-            configuration.speaksHTTP2 = true
             configuration.sharedConnections = connections
             configuration.http2 = http2
             run = EngineRun(configuration)
@@ -468,9 +467,7 @@ struct WireHTTP2Tests {
         ) throws {
             let tls = try LoopbackServer.TLS()
             server = try LoopbackServer(tls: tls, script: script)
-            var configuration = EngineConfiguration()
-            configuration.speaksHTTP2 = true
-            run = EngineRun(configuration)
+            run = EngineRun()
             var rules = TransferTrust.Rules()
             rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
             trust = TransferTrust(server: rules, proxy: TransferTrust.Rules(), number: 1)

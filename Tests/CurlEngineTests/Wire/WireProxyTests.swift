@@ -10,12 +10,6 @@ struct WireProxyTests {
     typealias Server = EngineConfiguration.ProxyServer
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
-    private static var configuration: EngineConfiguration {
-        var configuration = EngineConfiguration.onWire
-        configuration.speaksHTTP1OverTLS = true
-        return configuration
-    }
-
     private static func route(
         _ scheme: Server.Scheme, _ server: LoopbackServer, isDigest: Bool? = nil,
         _ change: (inout TransferRoute.Parts) -> Void = { _ in }
@@ -90,7 +84,7 @@ struct WireProxyTests {
         for route in routes {
             for url in ["http://a/", "https://a/"] {
                 let get = try Self.get(url, route)
-                #expect(get.needsHandshake && get.isForWire(Self.configuration) && !get.isForWire(.onLibcurl))
+                #expect(get.needsHandshake && get.isForWire)
             }
         }
         let plain = Self.route(.http, server)
@@ -104,7 +98,7 @@ struct WireProxyTests {
     @Test(arguments: [Server.Scheme.socks5h, .socks5])
     func requestsThroughSOCKSShareAConnectionPerOrigin(_ scheme: Server.Scheme) async throws {
         let server = try Self.socks()
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(scheme, server) { $0.addresses = scheme == .socks5 ? .fixed(["192.0.2.1"]) : .lookedUp }
         let get = try Self.get("http://one.invalid:81/", route)
         let target = scheme == .socks5 ? "192.0.2.1" : "one.invalid"
@@ -134,7 +128,7 @@ struct WireProxyTests {
         _ scheme: Server.Scheme, _ family: TransferRoute.Family, _ target: String
     ) async throws {
         let server = try Self.socks()
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(scheme, server) {
             ($0.addresses, $0.family) = (.fixed(["2001:db8::1", "192.0.2.1"]), family)
         }
@@ -144,7 +138,7 @@ struct WireProxyTests {
 
     @Test func aNameWithoutAnAddressThatSuitsIsAFailure() async throws {
         let server = try Self.socks()
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(.socks4, server) { $0.addresses = .fixed(["2001:db8::1"]) }
         let failure = await run.perform(try Self.get("http://far.invalid/", route)).end?.failure
         #expect(failure?.kind == .nameResolution && failure?.message.contains("far.invalid") == true)
@@ -155,7 +149,7 @@ struct WireProxyTests {
     @Test func aProxyMayListenAtAUnixSocket() async throws {
         let path = "\(NSTemporaryDirectory())/trellis-socks-\(UUID().uuidString)"
         let server = try Self.socks(on: .unix(path: path))
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         var parts = TransferRoute.Parts()
         parts.proxy = Server(scheme: .socks5h, host: "localhost", port: 1080, socketPath: path, credentials: nil)
         let outcome = await run.perform(try Self.get("http://far.invalid/", TransferRoute(parts)))
@@ -174,7 +168,7 @@ struct WireProxyTests {
             try connection.write(LoopbackServer.switching + "first")
             while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
         }
-        let switching = SwitchRun(run: EngineRun(Self.configuration))
+        let switching = SwitchRun(run: EngineRun())
         let connection = try await switching.connect("http://far.invalid/", route: Self.route(.http, server))
         #expect(connection.state.withLock { $0.plainSocket } >= 0)
         #expect(try await connection.read(5) == Array("first".utf8))
@@ -194,7 +188,7 @@ struct WireProxyTests {
             try connection.write("HTTP/1.1 200 Connected\r\nX-A: b\r\n\r\n" + Self.good)
             connection.waitUntilPeerCloses()
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(.http, server) { $0.connectTo = "near.invalid:8080" }
         let outcome = await run.perform(try Self.get("http://far.invalid/", route))
         #expect(outcome.text == "good" && server.requests.first?.target == "near.invalid:8080")
@@ -216,7 +210,7 @@ struct WireProxyTests {
             #expect(connection.peerAddress.hasPrefix("127.0.0.3"))
             try Self.answer(connection)
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(.http, server, isDigest: true) { $0.interface = "127.0.0.3" }
         for isReused in [false, true] {
             let outcome = await run.perform(try Self.get("http://far.invalid/", route))
@@ -239,7 +233,7 @@ struct WireProxyTests {
                     "HTTP/1.1 407 Who\r\nProxy-Authenticate: \(challenge)\r\nContent-Length: 0\r\n\r\n")
             }
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let outcome = await run.perform(
             try Self.get("http://far.invalid/", Self.route(.http, server, isDigest: true)))
         let refused = EngineFailure.ProxyCause.refused(status: 407, hasCredentials: true)
@@ -255,7 +249,7 @@ struct WireProxyTests {
             _ = try connection.readHead()
             try connection.write(text)
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let outcome = await run.perform(try Self.get("https://far.invalid/", Self.route(.http, server)))
         let cause = status == 0 ? .noTunnel : EngineFailure.ProxyCause.refused(status: status, hasCredentials: false)
         #expect(outcome.end?.failure?.kind == .proxy(name: "127.0.0.1:\(server.port)", cause))
@@ -271,7 +265,7 @@ struct WireProxyTests {
             hasAsked.open()
             connection.waitUntilPeerCloses()
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let get = try Self.get("https://far.invalid/", Self.route(.http, server))
         let transfer = await run.onEngine { run.engine.start(get, delegate: EngineRun.Outcome()) }
         try await hasAsked.opened()
@@ -300,7 +294,7 @@ struct WireProxyTests {
         let name = (isAbstract ? "" : "\(NSTemporaryDirectory())/") + "trellis-tls-\(UUID().uuidString)"
         let (server, trust) = try Self.secure(
             on: isAbstract ? .abstract(name: name) : .unix(path: name), Self.answer)
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         var parts = TransferRoute.Parts()
         parts.socket = .init(name: name, isAbstract: isAbstract)
         let get = try Self.get("https://127.0.0.1/", TransferRoute(parts), trust)
@@ -316,7 +310,7 @@ struct WireProxyTests {
     }
 
     @Test func aUnixSocketThatIsNotThereIsNamed() async throws {
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         var parts = TransferRoute.Parts()
         parts.socket = .init(name: "/nowhere/socket", isAbstract: false)
         let failure = await run.perform(try Self.get("https://127.0.0.1/", TransferRoute(parts))).end?.failure
@@ -326,7 +320,7 @@ struct WireProxyTests {
 
     @Test func requestsToSeveralOriginsShareAConnectionToAnHTTPSProxy() async throws {
         let (server, trust) = try Self.secure(Self.answer)
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let route = Self.route(.https, server, isDigest: false)
         let first = await run.perform(try Self.get("http://one.invalid/a", route, trust))
         #expect(first.text == "good" && first.end?.report.tls ?? 0 > 0)
@@ -344,7 +338,7 @@ struct WireProxyTests {
 
     @Test func nothingIsSentToAnHTTPSProxyThatIsNotTrusted() async throws {
         let (server, _) = try Self.secure(Self.answer)
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let outcome = await run.perform(try Self.get("http://one.invalid/", Self.route(.https, server)))
         guard case .untrusted? = outcome.end?.failure?.kind else {
             Issue.record("\(String(describing: outcome.end?.failure))")
@@ -363,7 +357,7 @@ struct WireProxyTests {
                 try connection.write(request.body)
             }
         }
-        let run = EngineRun(Self.configuration), route = Self.route(.https, server)
+        let run = EngineRun(), route = Self.route(.https, server)
         let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) })
         for _ in 1...2 {
             let options = TransferOptions(
@@ -384,7 +378,7 @@ struct WireProxyTests {
             try connection.write("HTTP/1.1 200 OK\r\n\r\ngood")
             connection.shutdownWrite(notifying: isAnnounced)
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let outcome = await run.perform(try Self.get("http://one.invalid/", Self.route(.https, server), trust))
         #expect(outcome.text == "good" && outcome.end?.failure?.kind == (isAnnounced ? nil : .bodyCutShort))
         await run.finish()
@@ -395,7 +389,7 @@ struct WireProxyTests {
             _ = try connection.nextRequest()
             try connection.write(Self.good)
         }
-        let run = EngineRun(Self.configuration)
+        let run = EngineRun()
         let get = try Self.get("http://one.invalid/", Self.route(.https, server), trust)
         #expect(await run.perform(get).text == "good")
         while await run.onEngine({ run.engine.openSocketCount }) > 0, !Task.isCancelled { await Task.yield() }

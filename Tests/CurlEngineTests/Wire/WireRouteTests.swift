@@ -11,12 +11,6 @@ import TrellisTesting
 struct WireRouteTests {
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
-    private static func run() -> EngineRun {
-        var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = true
-        return EngineRun(configuration)
-    }
-
     /// Returns a server that answers each request with a text, on connections that it keeps.
     private static func server(
         _ text: String = good, on address: LoopbackServer.Address = .ipv4
@@ -42,7 +36,7 @@ struct WireRouteTests {
     /// The socket is bound to the interface, and not only to an address of it.
     @Test func connectionsLeaveByTheirInterface() async throws {
         let server = try Self.server()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.interface = "lo" }
         let get = try Self.get(server.url("/"), route)
         #expect(await run.perform(get).text == "good")
@@ -63,7 +57,7 @@ struct WireRouteTests {
     @Test(arguments: [("trellis-none", "No such device"), ("192.0.2.77", "Cannot assign requested address")])
     func aSourceThatThisMachineLacksIsNamed(_ source: String, _ reason: String) async throws {
         let server = try Self.server()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.interface = source }
         let failure = await run.perform(try Self.get(server.url("/"), route)).end?.failure
         #expect(failure?.kind == .source && failure?.message == "\(source): \(reason)")
@@ -74,7 +68,7 @@ struct WireRouteTests {
     /// The zone of an address is of this machine, and no part of the request (RFC 6874, section 4).
     @Test func anAddressHasItsZone() async throws {
         let server = try Self.server(on: .ipv6)
-        let run = Self.run()
+        let run = EngineRun()
         let outcome = await run.perform(try EngineRun.get("http://[::1%25lo]:\(server.port)/"))
         #expect(outcome.text == "good" && outcome.end?.report.peerAddress == "::1")
         #expect(server.requests[0]["Host"] == "[::1]:\(server.port)")
@@ -104,7 +98,7 @@ struct WireRouteTests {
     func requestsGoToASocket(_ isAbstract: Bool) async throws {
         let name = (isAbstract ? "" : "\(NSTemporaryDirectory())/") + "trellis-wire-\(UUID().uuidString)"
         let server = try Self.server(on: isAbstract ? .abstract(name: name) : .unix(path: name))
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route {
             $0.socket = .init(name: name, isAbstract: isAbstract)
             // A socket takes precedence over everything else.
@@ -128,7 +122,7 @@ struct WireRouteTests {
         (String(repeating: "x", count: 108), true, "@\(String(repeating: "x", count: 108)): File name too long"),
     ])
     func aSocketThatIsNotThereIsNamed(_ name: String, _ isAbstract: Bool, _ text: String) async throws {
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.socket = .init(name: name, isAbstract: isAbstract) }
         let failure = await run.perform(try Self.get("http://far.invalid/", route)).end?.failure
         #expect(failure?.kind == .connect && failure?.message == text)
@@ -138,7 +132,7 @@ struct WireRouteTests {
     /// The system refuses a connection at once if the server has accepted too few, and tells of no end of that.
     @Test func aFullQueueIsWaitedFor() async throws {
         let server = try FullSocket()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.socket = .init(name: server.name, isAbstract: true) }
         let get = try Self.get("http://far.invalid/", route)
         async let outcome = run.perform(get)
@@ -157,7 +151,7 @@ struct WireRouteTests {
     /// A transfer that waits for a full queue can be cancelled.
     @Test func aCancelledTransferWaitsForNoQueue() async throws {
         let server = try FullSocket()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.socket = .init(name: server.name, isAbstract: true) }
         let get = try Self.get("http://far.invalid/", route)
         let transfer = await run.onEngine { run.engine.start(get, delegate: EngineRun.Outcome()) }
@@ -182,7 +176,7 @@ struct WireRouteTests {
     /// Connections to a proxy that makes no tunnel carry requests for any origin.
     @Test func requestsToSeveralOriginsShareAConnectionToTheirProxy() async throws {
         let server = try Self.server()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port, isDigest: false) }
         let other = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port, isDigest: false) }
         let first = await run.perform(try Self.get("http://one.invalid/a?b", route))
@@ -203,7 +197,7 @@ struct WireRouteTests {
     /// A limit names an origin, and its connection may have served another one last.
     @Test func anIdleConnectionToAProxyIsClosedOnRequest() async throws {
         let server = try Self.server()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port) }
         let get = try Self.get("http://one.invalid/", route)
         _ = await run.perform(get)
@@ -220,7 +214,7 @@ struct WireRouteTests {
             _ = try connection.nextRequest()
             try connection.write(connection.ordinal == 1 ? refusal : Self.good)
         }
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route { $0.proxy = Self.proxy("127.0.0.1", server.port) }
         let get = try Self.get("http://one.invalid/", route)
         let challenge = await run.perform(get)
@@ -234,7 +228,7 @@ struct WireRouteTests {
         let server = try Self.server()
         let port = server.port
         server.stop()
-        let run = Self.run()
+        let run = EngineRun()
         let unreachable = await run.perform(
             try Self.get("http://one.invalid/", Self.route { $0.proxy = Self.proxy("127.0.0.1", port) }))
         #expect(unreachable.end?.failure?.kind == .proxy(name: "127.0.0.1:\(port)", .unreachable))
@@ -248,7 +242,7 @@ struct WireRouteTests {
     /// The addresses of a proxy may come from elsewhere.
     @Test func aProxyHasItsFixedAddress() async throws {
         let server = try Self.server()
-        let run = Self.run()
+        let run = EngineRun()
         let route = Self.route {
             $0.proxy = Self.proxy("proxy.invalid", server.port)
             ($0.addresses, $0.proxyAddresses) = (.fixed(["192.0.2.1"]), .fixed(["127.0.0.1"]))

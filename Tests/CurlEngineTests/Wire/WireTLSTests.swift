@@ -21,9 +21,7 @@ struct WireTLSTests {
         ) throws {
             let tls = try tls ?? LoopbackServer.TLS()
             server = try LoopbackServer(tls: tls, script: script)
-            var configuration = EngineConfiguration()
-            (configuration.speaksHTTP1, configuration.speaksHTTP1OverTLS) = (true, true)
-            run = EngineRun(configuration)
+            run = EngineRun()
             var rules = TransferTrust.Rules()
             rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
             change(&rules)
@@ -73,17 +71,13 @@ struct WireTLSTests {
         try await world.server.waitUntilAllClosed()
     }
 
-    @Test func theEngineSpeaksOverTLSWhereHTTP1IsOfMoreUse() throws {
-        func isForWire(_ version: TransferOptions.Version, _ isOn: Bool = true) throws -> Bool {
-            var configuration = EngineConfiguration()
-            configuration.speaksHTTP1OverTLS = isOn
-            let url = try WireURL(parsing: "https://a.example/")
-            return TransferOptions(url: url, method: "GET", version: version).isForWire(configuration)
+    @Test func libcurlItselfSendsNothingButHTTP3() throws {
+        func isForWire(_ version: TransferOptions.Version) throws -> Bool {
+            TransferOptions(url: try WireURL(parsing: "https://a.example/"), method: "GET", version: version).isForWire
         }
-        #expect(try isForWire(.http1) && !isForWire(.http1, false))
-        #expect(try isForWire(.http2OverTLS) == !LibcurlFeatures.current.canMultiplex)
-        let others: [TransferOptions.Version] = [.http2Only, .http2PriorKnowledge, .http3WithFallback, .http3Only]
-        #expect(try !others.contains { try isForWire($0) })
+        let versions: [TransferOptions.Version] = [.http1, .http2OverTLS, .http2Only, .http2PriorKnowledge]
+        #expect(try versions.allSatisfy(isForWire))
+        #expect(try !isForWire(.http3Only))
     }
 
     @Test func nothingIsSentToAServerThatIsNotTrusted() async throws {

@@ -18,9 +18,7 @@ struct WireTLSUpgradeTests {
         init(_ version: TransferTrust.Version? = nil, _ server: (LoopbackServer.TLS) throws -> LoopbackServer) throws {
             let tls = try LoopbackServer.TLS()
             self.server = try server(tls)
-            var configuration = EngineConfiguration.onWire
-            configuration.speaksHTTP1OverTLS = true
-            switching = SwitchRun(run: EngineRun(configuration))
+            switching = SwitchRun()
             var rules = TransferTrust.Rules()
             rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
             rules.maximumVersion = version

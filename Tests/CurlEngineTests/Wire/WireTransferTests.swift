@@ -14,7 +14,6 @@ struct WireTransferTests {
 
     private static func run(_ change: (inout EngineConfiguration) -> Void = { _ in }) -> EngineRun {
         var configuration = EngineConfiguration()
-        configuration.speaksHTTP1 = true
         change(&configuration)
         return EngineRun(configuration)
     }

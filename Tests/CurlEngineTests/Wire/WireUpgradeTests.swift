@@ -35,7 +35,7 @@ struct WireUpgradeTests {
 
     @Test func aSwitchThatNobodyHasAskedForIsAFailure() async throws {
         let server = try LoopbackServer.switching { _ in }
-        let run = EngineRun(.onWire)
+        let run = EngineRun()
         let end = await run.perform(try EngineRun.get(server.url())).end
         #expect(end?.failure?.kind == .head(.unexpectedStatus(101)))
         #expect(await run.onEngine { run.engine.openSocketCount } == 0)
@@ -91,7 +91,7 @@ struct WireUpgradeTests {
             try connection.write("HTTP/1.1 103 Soon\r\n\r\n" + LoopbackServer.switching + "more")
             connection.waitUntilPeerCloses()
         }
-        let run = EngineRun(.onWire)
+        let run = EngineRun()
         let options = try SwitchRun.options(server.url())
         let delegate = Suspending()
         await run.onEngine { delegate.transfer = run.engine.start(options, delegate: delegate) }
@@ -110,7 +110,7 @@ struct WireUpgradeTests {
             _ = try connection.nextRequest()
             connection.waitUntilPeerCloses()
         }
-        let run = EngineRun(.onWire)
+        let run = EngineRun()
         let options = try SwitchRun.options(server.url())
         let transfer = await run.onEngine { run.engine.start(options, delegate: EngineRun.Outcome()) }
         try await server.waitUntilRequested(count: 1)
@@ -123,7 +123,7 @@ struct WireUpgradeTests {
     /// A delegate may close the connection as soon as it gets it.
     @Test func aConnectionForWhichThereIsNoUseIsClosed() async throws {
         let server = try LoopbackServer.switching { $0.waitUntilPeerCloses() }
-        let run = EngineRun(.onWire)
+        let run = EngineRun()
         let outcome = await run.perform(try SwitchRun.options(server.url()))
         #expect(outcome.end?.failure == nil && outcome.head == nil)
         try await server.waitUntilAllClosed()

@@ -11,7 +11,7 @@ import TrellisTesting
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(
     .timeLimit(.minutes(3)), .serialized, .requiresPeers,
-    .enabled(if: EngineConfiguration().speaksHTTP2, "is about the engine's own HTTP/2"))
+    .enabled(if: EngineConfiguration.sharesConnections, "needs nghttp2"))
 struct HTTP2HostileTests {
     private static let started = Peer.started("http2_hostile.py")
 

@@ -1,13 +1,12 @@
 /// The versions of HTTP that a request may use.
 public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
-    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise. With a libcurl before 8.4, whose HTTP/2
-    /// connections carry one request at a time, HTTP/1.1.
+    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise. HTTP/1.1 without nghttp2, and with libcurl 8.1.0.
     case automatic
     /// HTTP/1.1.
     case http1Only
     /// HTTP/2, or an error. The kind is ``TrellisError/Kind/http2`` if the server does not agree on HTTP/2 during the TLS handshake (ALPN;
     /// RFC 9113, section 3.2): nothing of the request is sent then, and no retry policy sends it again. It is
-    /// ``TrellisError/Kind/unsupported`` for an `http` URL.
+    /// ``TrellisError/Kind/unsupported`` for an `http` URL, and where HTTP/2 is not available.
     case http2
     /// HTTP/2 without negotiation, also over plain TCP (RFC 9113, section 3.3).
     case http2PriorKnowledge

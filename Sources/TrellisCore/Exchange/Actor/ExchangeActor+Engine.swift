@@ -130,11 +130,10 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         admission.release(self, at: originIndex, isShared: usedSharedConnection)
     }
 
-    /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3 unless libcurl does not multiplex reliably; `nil` if no
-    /// head has arrived.
+    /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3; `nil` if no head has arrived.
     var usedSharedConnection: Bool? {
         guard let version = received.head?.version else { return nil }
-        return (version == .http2 || version == .http3) && EngineConfiguration.sharesConnections
+        return version == .http2 || version == .http3
     }
 
     /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.

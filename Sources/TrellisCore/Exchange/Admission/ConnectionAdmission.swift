@@ -117,9 +117,6 @@ final class ConnectionAdmission: Sendable {
     private let state: Locked<State>
 
     init(limits: ConnectionLimits) {
-        var limits = limits
-        // libcurl itself opens the connections over HTTP/2.
-        if !EngineConfiguration().speaksHTTP2 { limits.sharedPerOrigin = .max }
         let scheduler = Scheduler(limits: limits)
         self.limits = scheduler.limits
         enginesPerOrigin = scheduler.enginesPerOrigin
@@ -179,7 +176,7 @@ final class ConnectionAdmission: Sendable {
     /// Requests a slot on the exchange's engine. Returns the index of its origin in the queue.
     func enter(_ exchange: ExchangeActor) -> (originIndex: Scheduler.OriginIndex, result: Result) {
         let prepared = exchange.prepared
-        let mayShare = prepared.mayShareConnection && EngineConfiguration.sharesConnections
+        let mayShare = prepared.mayShareConnection
         let applicant = Applicant(exchange: exchange)
         let hint = prepared.wire.url.queueHint
         let entry = state.withLock { state in

@@ -4,17 +4,16 @@
 /// configuration.limits.requestsPerOrigin = 8
 /// ```
 ///
-/// A request over HTTP/1 uses a connection alone. Over HTTP/2 and HTTP/3, up to 100 requests share one if the running libcurl multiplexes
-/// reliably (8.4 and later). Requests beyond the limits wait in the session's queue: within an origin they are ordered by
-/// ``Request/priority`` and then by arrival (on each engine, if the origin has several), and origins take turns.
+/// A request over HTTP/1 uses a connection alone. Over HTTP/2 and HTTP/3, many requests share one. Requests beyond the limits wait in the
+/// session's queue: within an origin they are ordered by ``Request/priority`` and then by arrival (on each engine, if the origin has
+/// several), and origins take turns.
 public struct ConnectionLimits: Sendable, Hashable {
     /// The maximum number of connections in total. The default is 256; a value less than 1 is taken as 1. Connections that a server's
     /// limit on streams makes necessary beyond one for each 100 requests have a limit of the same number of their own.
     public var total: Int
     /// The maximum number of connections to one origin. The default is 64; a value less than 1 is taken as 1.
     public var perOrigin: Int
-    /// The maximum number of connections to one origin on which the engine itself speaks HTTP/2, at most ``perOrigin``; a value less than 1
-    /// is taken as 1. Without effect while libcurl speaks it (``EngineConfiguration/speaksHTTP2``).
+    /// The maximum number of connections to one origin over HTTP/2, at most ``perOrigin``; a value less than 1 is taken as 1.
     var sharedPerOrigin = 4
     /// The maximum number of requests in flight to one origin, over any number of connections; `nil`, the default, sets no limit. A value
     /// less than 1 is taken as 1.
