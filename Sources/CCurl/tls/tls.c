@@ -91,12 +91,6 @@ bool ccurl_tls_has_streams(CURL *easy) {
   return negotiated(easy, &name, &length) && names_streams(name, length);
 }
 
-bool ccurl_tls_has_http3(CURL *easy) {
-  const unsigned char *name = NULL;
-  unsigned length = 0;
-  return negotiated(easy, &name, &length) && names_streams(name, length) && name[1] == '3';
-}
-
 bool ccurl_tls_has_no_streams(CURL *easy) {
   const unsigned char *name = NULL;
   unsigned length = 0;

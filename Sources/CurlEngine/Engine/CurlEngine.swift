@@ -31,6 +31,8 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     let streams: StreamGate
     /// The sockets on which the engine itself speaks HTTP/1.1.
     let wire: WireTable
+    /// The races between HTTP/3 and TCP.
+    let http3 = HTTP3Races()
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
@@ -101,6 +103,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         }
         var mustLook = true
         for transfer in batch[..<count] where !transfer.isCancelled {
+            if http3.holds(transfer, hasConnection: { hasConnection(multi, for: $0) }) { continue }
             if transfer.isOnWire {
                 wire.start(transfer)
                 continue
@@ -384,6 +387,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Ends all work and closes every socket.
     func close() {
         wire.closeAll()
+        http3.close()
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
         unsafe stalled = TransfersBySocket()
@@ -416,6 +420,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         _ = lookups.close()
         _ = streams.close()
         wire.closeAll()
+        http3.close()
         multi = nil
         whenCounted?(nil)
     }

@@ -259,8 +259,7 @@ final class EasyHandle {
                 // has another meaning.
                 set(CURLOPT_FRESH_CONNECT, 1)
             }
-        case .http3WithFallback: value = features.hasHTTP3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_2TLS
-        case .http3Only: value = CURL_HTTP_VERSION_3ONLY
+        case .http3WithFallback, .http3Only: value = CURL_HTTP_VERSION_3ONLY
         }
         return unsafe ccurl_set_long(curl, CURLOPT_HTTP_VERSION, value) == CURLE_OK
     }

@@ -81,6 +81,11 @@ extension Transfer {
         let isFirst = !connection.hasOpenedSocket
         connection.hasOpenedSocket = true
         guard !isCancelled, !place.mustWait, failure == nil else { return false }
+        // Only a probe makes the connection, while the request can still go over TCP.
+        guard options.version != .http3WithFallback else {
+            loseHTTP3Connection()
+            return false
+        }
         guard options.mayConnect else {
             failure = EngineFailure(kind: wasSentOnce ? .replayRefused : .connectLimit, message: "")
             return false
@@ -101,6 +106,7 @@ extension Transfer {
         // ends it when the transfer is connected.
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: connection.hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
+        if connection.http3.isProbe { return probeIsConnected(from: port) }
         let isEnded = engine.hasEnded(port: port) && repetition.restarts < Self.maximumReplacements
         let mayReplace = repetition.restarts < Self.maximumReplacements
         if attempts == 0, !connection.hasOpenedSocket, isEnded || lacksChain(port: port) || lacksStreams && mayReplace {
@@ -227,6 +233,34 @@ extension Transfer {
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:
             failure.as(.head(.tooLarge(limit: options.maximumHeaderBytes)))
         default: failure
+        }
+    }
+
+    // MARK: HTTP/3 in a race with TCP
+
+    /// Records that the probe of a race has a connection, on which it sends nothing. Returns libcurl's code to abort.
+    func probeIsConnected(from port: Int32) -> Int32 {
+        (connection.localPort, connection.hadStreams, connection.http3.isConnected) = (port, true, true)
+        attempts += 1
+        if connection.hasOpenedSocket {
+            connection.hasBeenMade = true
+            engine.didMakeConnection(for: self)
+        }
+        engine.streams.isConnected(self)
+        connection.hasOpenedSocket = false
+        return CURL_PREREQFUNC_ABORT
+    }
+
+    /// Ends the way of a transfer over HTTP/3, because its connection is gone. It enters a race again, unless something was sent that must
+    /// not be repeated.
+    func loseHTTP3Connection() {
+        engine.http3.forget(self)
+        if attempts > 0, !options.mayBeReplayed {
+            failure = EngineFailure(kind: .replayRefused, message: "")
+        } else if sending.hasBegun {
+            failure = lossOfBody
+        } else {
+            repetition.mustStartAgain = true
         }
     }
 }

@@ -36,7 +36,7 @@ extension Transfer {
     }
 
     /// The failure of a request whose connection was lost, or which was refused, after a part of the body was sent.
-    private var lossOfBody: EngineFailure {
+    var lossOfBody: EngineFailure {
         let text = isRefused ? "the server has refused the request" : EngineFailure.lossText(easy?.words ?? "")
         return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isRefused)
     }
@@ -71,6 +71,8 @@ extension Transfer {
     func prepareToStartAgain() {
         repetition.mustStartAgain = false
         repetition.restarts += 1
+        // What prefers HTTP/3 may go over TCP again.
+        if !isOnWire { isOnWire = options.isForWire }
         attempts = 0
         place.added = nil
         connection.hasOpenedSocket = false

@@ -16,7 +16,9 @@ package final class Transfer: @unchecked Sendable {
     var reports = StepReports()
     var place = StreamPlace()
     /// Whether the engine serves the transfer without libcurl.
-    let isOnWire: Bool
+    var isOnWire: Bool {
+        didSet { if oldValue, !isOnWire { unsafe parser = HeadParser(limit: options.maximumHeaderBytes) } }
+    }
     var connection = TransferConnection()
     var repetition = TransferRepetition()
     var sending = BodySending()
@@ -45,7 +47,8 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        isOnWire = options.isForWire
+        let isOnWire = options.isForWire
+        self.isOnWire = isOnWire
         unsafe parser =
             isOnWire
             ? HeadParser()
@@ -79,6 +82,7 @@ package final class Transfer: @unchecked Sendable {
         delegate = nil
         easy = nil
         wire = WireProgress()
+        connection.http3 = HTTP3Progress()
         upload.discard()
         connection.switched?.end(with: ConnectionClosed())
         // The connection and the transfer refer to each other.
@@ -151,7 +155,9 @@ package final class Transfer: @unchecked Sendable {
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {
         if isOnWire { return TransferReport(onWire: self) }
-        return easy?.report(of: self) ?? TransferReport()
+        var report = easy?.report(of: self) ?? TransferReport()
+        connection.http3.complete(&report)
+        return report
     }
 }
 

@@ -69,6 +69,8 @@ struct TransferConnection {
     var tls: Boxed<TLSResult>?
     /// The progress of a transfer that the engine serves without libcurl.
     var wire = WireProgress()
+    /// The part of the transfer in a race between HTTP/3 and TCP.
+    var http3 = HTTP3Progress()
     /// The connection after a switch of protocols, if any.
     var switched: SwitchedConnection?
     /// Whether a connection was made for the transfer, in any attempt.

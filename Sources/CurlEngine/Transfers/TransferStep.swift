@@ -77,7 +77,7 @@ extension Transfer {
         case .http2Only, .http2PriorKnowledge: .http2
         case .http3Only: .http3
         case .http2OverTLS: connection.hadStreams ? .http2 : .http1_1
-        case .http3WithFallback: !connection.hadStreams ? .http1_1 : easy?.hasNegotiatedHTTP3 == true ? .http3 : .http2
+        case .http3WithFallback: !isOnWire ? .http3 : connection.hadStreams ? .http2 : .http1_1
         }
     }
 
@@ -153,9 +153,6 @@ extension EasyHandle {
         return unsafe ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) > 0
             && Int64(ccurl_get_offset(curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
     }
-
-    /// Whether the TLS handshake of the current connection selected HTTP/3.
-    fileprivate var hasNegotiatedHTTP3: Bool { unsafe ccurl_tls_has_http3(curl) }
 }
 
 /// The check of requests that are being sent.

@@ -119,6 +119,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     func send(_ transfer: Transfer) {
         guard let session else { return }
         let isFirst = !hasCarried
+        if transfer.connection.http3.race != nil { engine.http3.hasConnected(transfer) }
         transfer.connection.wire.http2 = self
         transfer.connection.wire.isReused = hasCarried
         transfer.attempts += 1
@@ -457,7 +458,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             // A source may be able to deliver the body again.
             table.end(transfer, failure.kind == .bodyNotReplayable ? failure : failure.asFinal)
         case .again(let time): table.restart(transfer, after: time, now: now)
-        case .againOverHTTP1 where transfer.options.version == .http2OverTLS: table.restartOverHTTP1(transfer)
+        case .againOverHTTP1 where !transfer.options.demandsHTTP2: table.restartOverHTTP1(transfer)
         case .againOverHTTP1: table.end(transfer, failure.asFinal)
         }
     }

@@ -3,13 +3,21 @@ private import Glibc
 
 /// The routes and requests that the engine serves on connections of its own.
 extension TransferOptions {
-    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl.
-    var isForWire: Bool {
-        switch version {
-        case .http1, .http2OverTLS, .http2Only, .http2PriorKnowledge: true
-        case .http3WithFallback: !LibcurlFeatures.current.hasHTTP3
-        case .http3Only: false
-        }
+    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl. If HTTP/3 is preferred, that is so until a race is decided
+    /// (``HTTP3Races``).
+    var isForWire: Bool { version != .http3Only }
+
+    /// Whether HTTP/3 and TCP race for the transfer. HTTP/3 needs UDP, which proxies do not forward.
+    var racesHTTP3: Bool {
+        version == .http3WithFallback && LibcurlFeatures.current.hasHTTP3 && url.isSecure && route.proxy == nil
+            && route.unixSocket == nil && mayConnect && connectionCount == nil
+    }
+
+    /// The options of a transfer that makes an HTTP/3 connection for this one.
+    var probe: TransferOptions {
+        TransferOptions(
+            url: url, route: route, trust: trust, method: "GET", version: .http3Only, connectLimit: connectLimit,
+            readsCertificates: readsCertificates, rank: rank)
     }
 
     /// Whether HTTP/2 is spoken, or nothing.

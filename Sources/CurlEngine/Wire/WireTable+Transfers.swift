@@ -258,6 +258,7 @@ extension WireTable {
     ) {
         let engine = transfer.engine
         engine.lastUse = engine.now
+        if transfer.connection.http3.race != nil, waitsForHTTP3(transfer, after: failure) { return }
         if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
         var cause = transfer.failure ?? failure
         if cause == nil, !transfer.isHeldUp { cause = transfer.finishDecoding() }
@@ -335,9 +336,35 @@ extension WireTable {
         transfer.connection.hadStreams = false
     }
 
+    /// Takes a transfer from its way to a connection. Returns `false` if it cannot leave now.
+    func withdraw(_ transfer: Transfer) -> Bool {
+        let wire = transfer.wire
+        guard transfer.lookup == .none, !wire.isLookingUp,
+            wire.race != nil || wire.tls != nil || wire.sharing == .waiting
+        else { return false }
+        prepareToRestart(transfer, needsConnection: false)
+        return true
+    }
+
+    /// Returns whether a transfer, for which no connection could be made, waits for one over HTTP/3.
+    private func waitsForHTTP3(_ transfer: Transfer, after failure: EngineFailure?) -> Bool {
+        let engine = transfer.engine
+        guard let failure, transfer.failure == nil, !transfer.isCancelled else {
+            engine.http3.leave(transfer)
+            return false
+        }
+        if transfer.lookup != .none {
+            engine.endLookup(transfer, code: CURLcode(rawValue: UInt32(clamping: failure.code)), failure: failure)
+        }
+        prepareToRestart(transfer, needsConnection: false)
+        engine.http3.wait(transfer, after: failure)
+        return true
+    }
+
     /// Applies the changes of a transfer.
     func apply(_ transfer: Transfer) {
         let engine = transfer.engine
+        if transfer.isCancelled { engine.http3.leave(transfer) }
         guard transfer.wire.isUnderWay else {
             if transfer.isCancelled { engine.leaveGates(transfer) }
             if transfer.receiving.heldEnd != nil {

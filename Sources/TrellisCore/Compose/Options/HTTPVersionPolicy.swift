@@ -1,6 +1,6 @@
 /// The versions of HTTP that a request may use.
 public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
-    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise. HTTP/1.1 without nghttp2, and with libcurl 8.1.0.
+    /// HTTP/2 if the server offers it during the TLS handshake (ALPN), HTTP/1.1 otherwise; HTTP/1.1 without nghttp2, or with libcurl 8.1.0.
     case automatic
     /// HTTP/1.1.
     case http1Only
@@ -10,7 +10,9 @@ public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
     case http2
     /// HTTP/2 without negotiation, also over plain TCP (RFC 9113, section 3.3).
     case http2PriorKnowledge
-    /// HTTP/3, with HTTP/2 or HTTP/1.1 as a fallback if the HTTP/3 connection fails, or if the running libcurl has no HTTP/3.
+    /// HTTP/3, or what ``automatic`` allows: if no HTTP/3 connection is ready after 100 milliseconds, one over TCP is made beside it, and
+    /// the first one that is ready gets the request. Where HTTP/3 has lost or failed, it is not tried for five minutes. Without HTTP/3 in
+    /// the running libcurl, and through proxies, the same as ``automatic``.
     case http3Preferred
     /// HTTP/3, or an error; the error has the kind ``TrellisError/Kind/unsupported`` if the running libcurl has no HTTP/3.
     case http3Only

@@ -1,0 +1,154 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// Requests that prefer HTTP/3 go over TCP where UDP is silent or refused, and over libcurls without HTTP/3.
+@Suite(.timeLimit(.minutes(3)))
+struct HTTP3RaceTests {
+    /// A socket at which datagrams arrive, and which says nothing.
+    private final class SilentSocket: Sendable {
+        let descriptor: Int32
+
+        init(port: UInt16) throws {
+            descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            let result = unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            try #require(result == 0)
+        }
+
+        deinit { close(descriptor) }
+
+        /// Receives all datagrams that have arrived. Returns their number.
+        func receive() -> Int {
+            var buffer = [UInt8](repeating: 0, count: 2048)
+            var count = 0
+            while unsafe recv(descriptor, &buffer, buffer.count, 0) >= 0 { count += 1 }
+            return count
+        }
+    }
+
+    private struct World {
+        let server: LoopbackServer
+        let run = EngineRun()
+        let trust: TransferTrust
+
+        init() throws {
+            let tls = try LoopbackServer.TLS()
+            server = try LoopbackServer(tls: tls) { connection in
+                while try connection.nextRequest() != nil {
+                    try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                }
+            }
+            var rules = TransferTrust.Rules()
+            rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false)
+            trust = TransferTrust(server: rules, proxy: TransferTrust.Rules(), number: 1)
+        }
+
+        func options(_ method: String = "GET", port: Int? = nil) throws -> TransferOptions {
+            TransferOptions(
+                url: try WireURL(parsing: "https://127.0.0.1:\(port ?? Int(server.port))/"), trust: trust,
+                method: method, version: .http3WithFallback)
+        }
+
+        var record: HTTP3Records.Record? {
+            get async throws {
+                let pool = try options().pool
+                return await run.onEngine { [run] in
+                    run.engine.http3.records.record(of: pool, now: run.executor.engineLoop.systemNow)
+                }
+            }
+        }
+
+        /// Waits until no transfer is under way.
+        func untilIdle() async {
+            while await run.onEngine({ [run] in run.engine.isBusy }), !Task.isCancelled { await Task.yield() }
+        }
+
+        func finish() async throws {
+            await run.finish()
+            try await server.waitUntilAllClosed()
+        }
+    }
+
+    @Test(.enabled(if: LibcurlFeatures.current.hasHTTP3, "needs HTTP/3"))
+    func silenceIsFollowedByTCPAndRemembered() async throws {
+        let world = try World()
+        let silent = try SilentSocket(port: UInt16(world.server.port))
+        let first = await world.run.perform(try world.options("POST"))
+        #expect(first.text == "good" && first.head?.version == .http1_1 && first.end?.failure == nil)
+        #expect(silent.receive() > 0)
+        guard case .lost? = try await world.record else {
+            Issue.record("not remembered")
+            return
+        }
+        let second = await world.run.perform(try world.options("POST"))
+        #expect(second.text == "good" && second.end?.report.isReusedConnection == true)
+        #expect(silent.receive() == 0)
+        #expect(world.server.requests.count == 2 && world.server.acceptedCount == 1)
+        // The probe leaves nothing behind.
+        while await world.run.onEngine({ [run = world.run] in run.engine.openSocketCount }) > 1, !Task.isCancelled {
+            await Task.yield()
+        }
+        try await world.finish()
+    }
+
+    @Test func aRefusalIsFollowedByTCP() async throws {
+        let world = try World()
+        for _ in 1...2 {
+            let outcome = await world.run.perform(try world.options())
+            #expect(outcome.text == "good" && outcome.end?.failure == nil)
+        }
+        #expect(world.server.acceptedCount == 1)
+        try await world.finish()
+    }
+
+    @Test func manyRequestsShareARace() async throws {
+        let world = try World()
+        let options = try world.options()
+        let texts = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<20 { group.addTask { await world.run.perform(options).text } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "good", count: 20))
+        #expect(world.server.requests.count == 20)
+        await world.untilIdle()
+        try await world.finish()
+    }
+
+    @Test func aServerThatIsNotThereIsAFailureToConnect() async throws {
+        let world = try World()
+        let other = try LoopbackServer { _ in }
+        let port = Int(other.port)
+        other.stop()
+        let outcome = await world.run.perform(try world.options(port: port))
+        #expect(outcome.end?.failure?.kind == .connect)
+        try await world.finish()
+    }
+
+    @Test(.enabled(if: LibcurlFeatures.current.hasHTTP3, "needs HTTP/3"))
+    func cancellingARaceLeavesNothing() async throws {
+        let world = try World()
+        let silent = try SilentSocket(port: UInt16(world.server.port))
+        let options = try world.options()
+        let outcome = EngineRun.Outcome()
+        await world.run.onEngine { [run = world.run] in run.start(options, outcome) }
+        while silent.receive() == 0, !Task.isCancelled { await Task.yield() }
+        await world.run.onEngine {
+            outcome.transfer?.cancel()
+            outcome.transfer = nil
+        }
+        await world.untilIdle()
+        #expect(outcome.end == nil)
+        try await world.finish()
+    }
+}
