@@ -61,7 +61,7 @@ struct WireCancellationTests {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
             }
         }
-        let run = EngineRun(.onWire)
+        let run = EngineRun()
         let get = try EngineRun.get(server.url("/"))
         await withContinuation { continuation in
             run.executor.submit {

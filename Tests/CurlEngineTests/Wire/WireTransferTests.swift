@@ -135,7 +135,7 @@ struct WireTransferTests {
     func aConnectionIsKeptAsLongAsItsServerSays(_ field: String, _ milliseconds: Int, _ isKept: Bool) async throws {
         let server = try Self.server("HTTP/1.1 200 OK\r\nKeep-Alive: \(field)\r\nContent-Length: 4\r\n\r\ngood")
         let clock = TestClock()
-        let run = EngineRun(.onWire, clock: clock.engineSide)
+        let run = EngineRun(clock: clock.engineSide)
         let get = try EngineRun.get(server.url("/"))
         #expect(await run.perform(get).text == "good")
         clock.move(by: .milliseconds(milliseconds))
