@@ -4,6 +4,8 @@ package struct ConnectionCount: Hashable, Sendable {
     package var connections = 0
     /// The number of streams that the server allows on a connection; `nil` if it has told none.
     package var streams: Int?
+    /// The number of connections over HTTP/2 that carry streams or are being made; zero if there are not several.
+    package var shared = 0
 }
 
 /// The connections of an engine by the names of their queues.
@@ -21,13 +23,19 @@ struct ConnectionCounts {
     /// Changes the number of connections of a queue.
     mutating func change(_ queue: String, by change: Int) { modify(queue) { $0.connections += change } }
 
+    /// Returns the number of shared connections in use of a queue.
+    func shared(_ queue: String) -> Int { counts[queue]?.shared ?? 0 }
+
+    /// Changes the number of shared connections in use of a queue.
+    mutating func changeShared(_ queue: String, by change: Int) { modify(queue) { $0.shared += change } }
+
     /// Sets the number of streams that the server of a queue allows on a connection.
     mutating func allow(_ streams: Int, on queue: String) { modify(queue) { $0.streams = streams } }
 
     private mutating func modify(_ queue: String, _ body: (inout ConnectionCount) -> Void) {
         var count = counts[queue] ?? ConnectionCount()
         body(&count)
-        counts[queue] = count.connections > 0 ? count : nil
+        counts[queue] = count.connections > 0 || count.shared > 0 ? count : nil
         changed.insert(queue)
     }
 

@@ -36,7 +36,8 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
-    private var whenCounted: (@Sendable ([String: ConnectionCount]?) -> Void)?
+    private var counting:
+        (whenCounted: @Sendable ([String: ConnectionCount]?) -> Void, mayAdd: @Sendable (String, Int) -> Bool)?
     /// The instant at which the last transfer ended.
     var lastUse = EngineInstant(nanoseconds: 0) {
         // The connection may be idle now.
@@ -403,11 +404,19 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Sets the closure that gets the counts of the engine's own connections by the names of their queues (``TransferOptions/queue``),
     /// when they have changed; `nil` when all connections, libcurl's included, were idle for their lifetime and are closed. Call before the
     /// first transfer.
-    package func onCount(_ body: @escaping @Sendable ([String: ConnectionCount]?) -> Void) { whenCounted = body }
+    ///
+    /// - Parameter mayAdd: Returns whether a number of HTTP/2 connections of a queue may be in use, one more than now.
+    package func onCount(
+        _ body: @escaping @Sendable ([String: ConnectionCount]?) -> Void,
+        mayAdd: @escaping @Sendable (_ queue: String, _ count: Int) -> Bool = { _, _ in true }
+    ) { counting = (body, mayAdd) }
+
+    /// Returns whether a number of HTTP/2 connections of a queue may be in use, one more than now.
+    func mayAddConnection(to queue: String, _ count: Int) -> Bool { counting?.mayAdd(queue, count) ?? true }
 
     private func reportCounts() {
         let changes = unsafe wire.counts.takeChanges()
-        whenCounted?(changes)
+        counting?.whenCounted(changes)
     }
 
     /// Whether transfers are in libcurl, or on their way to it.
@@ -422,7 +431,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         wire.closeAll()
         http3.close()
         multi = nil
-        whenCounted?(nil)
+        counting?.whenCounted(nil)
     }
 }
 

@@ -51,7 +51,7 @@ extension CurlEngine {
         let waiting = lookups.didEnd(
             transfer, isResolved: isResolved, failure: failure, now: MonotonicClock.now())
         guard let failure else { return enqueue(waiting) }
-        for transfer in waiting { fail(transfer, failure) }
+        for transfer in waiting where !wire.waitInstead(transfer, after: failure) { fail(transfer, failure) }
     }
 
     /// Removes a cancelled transfer from the gates in which it waits.

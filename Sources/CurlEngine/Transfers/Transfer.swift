@@ -125,6 +125,9 @@ package final class Transfer: @unchecked Sendable {
     /// The connection that was opened for the transfer beside others, if any.
     package var addedConnection: AddedConnection? { place.added }
 
+    /// The number of the stream on an HTTP/2 connection of the engine's own, if there is one.
+    package var streamNumber: Int? { wire.stream.map { Int($0.number) } }
+
     /// The number of body bytes received, before decoding.
     package var receivedCount: Int64 { receiving.count }
 
@@ -149,7 +152,7 @@ package final class Transfer: @unchecked Sendable {
     /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
     /// the transfer has not waited.
     package var connectStart: EngineInstant? {
-        wire.sharing == .waiting && engine.wire.waitsForStream(self) ? engine.now : engine.streams.connectStart(self)
+        engine.wire.waitsForStream(self) ? engine.now : engine.streams.connectStart(self)
     }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.

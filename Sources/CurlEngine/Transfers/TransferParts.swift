@@ -89,6 +89,8 @@ struct TransferRepetition {
     var wasRefused = false
     /// The repetitions of the request on HTTP/2 connections of the engine's own.
     var onHTTP2: HTTP2Repetition?
+    /// Whether the server has said that the connection of an earlier attempt was the wrong one (421).
+    var wasMisdirected = false
     /// The source of the file descriptor for the transfer's connection.
     var descriptor = Transfer.Descriptor.ofSystem
 }

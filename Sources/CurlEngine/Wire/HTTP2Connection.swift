@@ -63,8 +63,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         engine = transfer.engine
         lastReceived = transfer.engine.now
         super.init(link, generation: generation, peer: peer, for: transfer)
-        let configuration = engine.configuration
-        session = HTTP2Session(configuration.http2, defaults: configuration.defaultHeaderLines, delegate: self)
+        var settings = engine.configuration.http2
+        settings.limits.streamsBeforeSettings = min(settings.limits.streamsBeforeSettings, pool.streams)
+        session = HTTP2Session(settings, defaults: engine.configuration.defaultHeaderLines, delegate: self)
         if session == nil { return nil }
         ccurl_socket_limit_unsent(socket, Self.mostUnsent)
     }
@@ -81,14 +82,19 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Whether no transfer uses the connection.
     var isIdle: Bool { count == 0 }
 
-    /// Returns whether the connection can be used for the stream of a transfer now. What the server has sent on an idle one is read first.
+    /// Returns whether the connection can be used for the stream of a transfer now, and has the certificates that the transfer reads, if it
+    /// does. A resumed session has no verified chain.
     func isUsable(for transfer: Transfer) -> Bool {
+        (!transfer.options.readsCertificates || link.tls?.isResumed != true) && isUsable
+    }
+
+    /// Whether the connection can be used for a stream now. What the server has sent on an idle one is read first.
+    var isUsable: Bool {
         guard room > 0 else {
             // The numbers of streams have an end.
             if session?.takesStreams == false { leave(in: table) }
             return false
         }
-        guard hasChain(for: transfer) else { return false }
         let present = engine.now
         let lifetime = engine.configuration.maximumLifetimeSeconds
         let isOld = lifetime > 0 && made.advanced(by: .seconds(lifetime)) <= present
@@ -103,11 +109,6 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
             isReady()
         }
         return room > 0
-    }
-
-    /// Returns whether the connection has the certificates that a transfer reads, if it does. A resumed session has no verified chain.
-    func hasChain(for transfer: Transfer) -> Bool {
-        !transfer.options.readsCertificates || link.tls?.isResumed != true
     }
 
     /// Whether the server has to prove first that it is there.
@@ -403,6 +404,10 @@ extension HTTP2Connection: HTTP2SessionDelegate {
 
     func stream(_ stream: HTTP2Stream, didReceiveHead head: consuming WireHead) {
         guard let transfer = present(stream) else { return }
+        if head.status == Self.misdirected, mayGoElsewhere(transfer) {
+            transfer.repetition.wasMisdirected = true
+            return table.restart(transfer, needsConnection: true)
+        }
         noteFirstByte(transfer)
         transfer.activity.last = engine.now
         if transfer.options.decodesContent, head.fields.firstValueLength(of: Self.contentEncoding) != nil {
@@ -414,6 +419,15 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     private static let contentEncoding = Array("content-encoding".utf8)
+    /// The status of a response that says that the server does not serve the origin on this connection.
+    private static let misdirected = 421
+
+    /// Returns whether a request is sent again on a new connection, once, because an old one does not serve its origin (RFC 9110, section
+    /// 15.5.20).
+    private func mayGoElsewhere(_ transfer: Transfer) -> Bool {
+        transfer.wire.isReused && !transfer.repetition.wasMisdirected && !transfer.sending.hasBegun
+            && transfer.options.mayConnect
+    }
 
     func stream(_ stream: HTTP2Stream, didReceiveBody bytes: RawSpan) {
         guard let transfer = present(stream) else { return }
@@ -541,12 +555,16 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     // MARK: The connection
 
     func sessionDidChangeCapacity() {
-        if let session { unsafe table.counts.allow(session.streamLimit, on: queue) }
+        if let session {
+            pool.streams = session.streamLimit
+            unsafe table.counts.allow(session.streamLimit, on: queue)
+        }
         isReady()
     }
 
     func sessionDidReceive(_ goAway: HTTP2GoAway) {
         if goAway.code == .enhanceYourCalm { pool.calm.didReceiveCall(at: now) }
+        if goAway.code == .http11Required { pool.memory.didChooseHTTP1(now: engine.now, refusesHTTP2: true) }
         leave(in: table)
     }
 

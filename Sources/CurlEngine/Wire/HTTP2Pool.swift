@@ -3,33 +3,40 @@
 /// While the first connection is made, the other transfers wait for the protocol that the server agrees on. HTTP/2 takes them all, up to
 /// the limit of streams; over HTTP/1.1, each makes its own connection at once.
 final class HTTP2Pool {
-    /// The number of streams for which a connection counts that is being made.
-    static let assumedStreams = 100
-    /// The time for which a server counts as one without HTTP/2.
-    private static let memory = Duration.seconds(600)
+    /// The time after the failure of a connection beside others before the next one is made.
+    static let pause = Duration.seconds(1)
+    /// The time after which a transfer gives up a connection beside others, and waits for a stream.
+    static let patience = Duration.seconds(10)
+    /// The time after which the limits of the session are asked again whether they leave another connection.
+    static let limitPause = Duration.milliseconds(50)
 
     /// The name of the pool (``TransferOptions/wirePool``).
     let name: String
+    /// The queue of the transfers (``TransferOptions/queue``).
+    let queue: String
     /// The largest number of connections.
     private let maximum: Int
     private(set) var connections: [HTTP2Connection] = []
-    /// The transfers that wait for a stream, or for the protocol of the server, and some that have left since.
-    private var waiting = FIFO<Transfer>()
-    /// The number of waiting transfers.
-    private var waitingCount = 0
-    /// The number of connections that are being made.
-    private var leading = 0
+    private var line = HTTP2Line()
+    /// The transfers that make a connection.
+    private var leaders: Set<Transfer> = []
     /// Whether the last attempt to make a connection has failed. The next transfers then connect at once, and not one after the other.
     private var hasFailed = false
     /// The time in which nothing is sent to a server that asks for calm.
     var calm = HTTP2Calm()
-    /// Whether the server has spoken HTTP/2 last.
-    private var speaksHTTP2 = false
-    /// The instant up to which the server counts as one without HTTP/2.
-    private var http1End: EngineInstant?
+    /// The protocol of the server.
+    var memory = HTTP2Memory()
+    /// The number of streams that the server has allowed on a connection last. A new connection counts for as many until its server's
+    /// settings are known.
+    var streams = HTTP2Limits.standard.streamsBeforeSettings
+    /// The instant, on the system's clock, before which no connection is made beside others.
+    var pauseEnd: EngineInstant?
+    /// The number of connections in use that was told last, if there are several.
+    private(set) var countedShared = 0
 
-    init(_ name: String, maximum: Int) {
+    init(_ name: String, queue: String = "", maximum: Int) {
         self.name = name
+        self.queue = queue
         self.maximum = maximum
     }
 
@@ -50,33 +57,45 @@ final class HTTP2Pool {
     /// - Parameter hasIdle: Whether a connection over HTTP/1.1 is idle.
     func way(for transfer: Transfer, hasIdle: Bool, now: EngineInstant) -> Way {
         if transfer.wire.mustSpeakHTTP1 { return .http1 }
-        if !transfer.wire.needsConnection, waitingCount == 0, let connection = connection(for: transfer) {
+        if !transfer.wire.needsConnection, line.isEmpty, let connection = connection(for: transfer) {
             return .stream(connection)
         }
         if !transfer.options.demandsHTTP2, connections.isEmpty {
-            if let http1End, now < http1End { return .http1 }
-            if hasIdle, leading == 0, !speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
+            if memory.isHTTP1(at: now) { return .http1 }
+            if hasIdle, leaders.isEmpty, !memory.speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }
-        return mayConnect(for: transfer) ? .connection : .wait
+        return mayConnect ? .connection : .wait
     }
 
-    /// The way of the transfer that has waited longest; `nil` if it waits further.
+    /// The way of the transfer that is next; `nil` if it waits further.
     var wayForNext: Way? {
-        while let first = waiting.peek, first.wire.sharing != .waiting { _ = waiting.popFirst() }
-        guard let transfer = waiting.peek else { return nil }
+        guard let transfer = line.peek() else { return nil }
         if let connection = connection(for: transfer) { return .stream(connection) }
-        return mayConnect(for: transfer) ? .connection : nil
+        return mayConnect ? .connection : nil
     }
 
     /// Returns a connection with room for the stream of a transfer, if any.
     private func connection(for transfer: Transfer) -> HTTP2Connection? {
         // A connection that turns out to be dead leaves the list.
         for connection in connections where connection.isUsable(for: transfer) { return connection }
+        // Without a place for another one, the server's certificate alone must do.
+        guard transfer.options.readsCertificates, connections.count + leaders.count >= maximum else { return nil }
+        for connection in connections where connection.isUsable { return connection }
         return nil
     }
 
     /// Whether there is a connection that takes streams.
     var hasConnections: Bool { !connections.isEmpty }
+
+    /// The number of connections that carry streams or are being made.
+    var busyCount: Int { leaders.count + connections.count { !$0.isIdle } }
+
+    /// Notes the number of connections in use, if there are several. Returns its change since the last call.
+    func countShared() -> Int {
+        let before = countedShared, count = busyCount
+        countedShared = count > 1 ? count : 0
+        return countedShared - before
+    }
 
     /// The reason why transfers wait.
     var reasonForWaiting: String {
@@ -90,20 +109,23 @@ final class HTTP2Pool {
     /// An idle connection, if any.
     var idleConnection: HTTP2Connection? { connections.first(where: \.isIdle) }
 
-    private func mayConnect(for transfer: Transfer) -> Bool {
-        guard leading > 0 else {
-            return connections.count { $0.hasChain(for: transfer) } < maximum
-                && !connections.contains(where: \.isInDoubt)
-        }
-        if hasFailed, connections.isEmpty { return true }
-        return connections.count + leading < maximum
-            && waitingCount >= leading * (Self.assumedStreams - 1)
+    private var mayConnect: Bool {
+        if connections.isEmpty, leaders.isEmpty || hasFailed { return true }
+        let count = connections.count + leaders.count
+        // A connection that is being made has room for all of its streams but one.
+        guard count < maximum, line.count >= leaders.count * (streams - 1) else { return false }
+        guard let first = connections.first else { return true }
+        // A server that allows no streams now may allow them soon, and a server in doubt would not answer another connection either.
+        guard streams > 0, !connections.contains(where: \.isInDoubt) else { return false }
+        return pauseEnd.map { $0 <= first.now } ?? true
     }
 
-    /// Whether nothing is known or under way.
-    func isUnused(_ now: EngineInstant) -> Bool {
-        connections.isEmpty && leading == 0 && waitingCount == 0 && !calm.isOn(at: now)
-            && http1End.map { $0 <= now } ?? true
+    /// Returns whether nothing is under way, and nothing is known.
+    ///
+    /// - Parameter forgets: Whether the protocol of the server does not matter.
+    func isUnused(_ now: EngineInstant, forgets: Bool) -> Bool {
+        connections.isEmpty && leaders.isEmpty && line.isEmpty && !calm.isOn(at: now)
+            && (forgets || !memory.isHTTP1(at: now))
     }
 
     // MARK: Transfers
@@ -111,82 +133,85 @@ final class HTTP2Pool {
     /// Records that a transfer makes a connection.
     func begin(_ transfer: Transfer) {
         transfer.connection.wire.sharing = .leading
-        leading += 1
+        leaders.insert(transfer)
     }
 
     /// Lets a transfer wait.
-    func wait(_ transfer: Transfer) {
-        transfer.connection.wire.sharing = .waiting
-        waiting.append(transfer)
-        waitingCount += 1
-    }
+    ///
+    /// - Parameter isFirst: Whether the transfer has waited before, and is first.
+    func wait(_ transfer: Transfer, isFirst: Bool = false) { line.append(transfer, isFirst: isFirst) }
 
     /// Removes a transfer without a connection. Returns the transfers that start now in its place.
     func leave(_ transfer: Transfer) -> [Transfer] {
         let sharing = transfer.wire.sharing
         transfer.connection.wire.sharing = .none
-        if sharing == .waiting {
-            waitingCount -= 1
-            // One search for many transfers.
-            if waiting.count > 2 * waitingCount + 16 { waiting.removeAll { $0.wire.sharing != .waiting } }
-        }
+        if sharing == .waiting { line.didLeave() }
         guard sharing == .leading else { return [] }
-        leading -= 1
+        leaders.remove(transfer)
         guard connections.isEmpty else { return serveSoon() }
-        guard leading == 0 else { return [] }
+        guard leaders.isEmpty else { return [] }
         hasFailed = !transfer.isCancelled
-        return take(hasFailed ? waitingCount : 1)
+        return line.take(hasFailed ? line.count : 1)
     }
 
-    /// Lets the transfer that has waited longest make a connection at the end of the turn of the loop, if the other ones have no room.
-    private func serveSoon() -> [Transfer] {
+    /// Lets the transfers that wait go on at the end of the turn of the loop, as far as there is room.
+    @discardableResult
+    func serveSoon() -> [Transfer] {
         connections.first?.isReady()
         return []
+    }
+
+    /// Returns a transfer that makes a connection although another one has room now, and that one; `nil` if there is none.
+    func nextWithoutNeed() -> (Transfer, HTTP2Connection)? {
+        guard hasConnections, let transfer = leaders.first(where: Self.mayStopConnecting),
+            let connection = connection(for: transfer)
+        else { return nil }
+        return (transfer, connection)
+    }
+
+    /// Returns whether a transfer may give up the connection that it makes for a stream on another one. Others may wait for the result of a
+    /// lookup.
+    private static func mayStopConnecting(_ transfer: Transfer) -> Bool {
+        !transfer.wire.needsConnection && !transfer.wire.isLookingUp && transfer.lookup == .none
+            && !transfer.isCancelled && transfer.failure == nil
     }
 
     /// Records that a transfer got a connection over HTTP/1.1. Returns the transfers that start now.
     func didConnect(_ transfer: Transfer, now: EngineInstant) -> [Transfer] {
         transfer.connection.wire.sharing = .none
-        leading -= 1
-        hasFailed = false
+        leaders.remove(transfer)
+        // The others that demand HTTP/2 find out at once, and not one after the other.
+        hasFailed = transfer.options.version == .http2Only
         // Where HTTP/2 is spoken, a single server may lack it.
         guard connections.isEmpty else { return serveSoon() }
-        speaksHTTP2 = false
-        http1End = now.advanced(by: Self.memory)
-        return take(waitingCount)
+        memory.didChooseHTTP1(now: now)
+        return line.take(line.count)
     }
 
     /// Adds the connection that a transfer has made.
     func add(_ connection: HTTP2Connection, of transfer: Transfer) {
-        if transfer.wire.sharing == .leading { leading -= 1 }
+        leaders.remove(transfer)
         transfer.connection.wire.sharing = .none
         hasFailed = false
-        (speaksHTTP2, http1End) = (true, nil)
+        memory.didAgree()
+        // The server has said that another one is the wrong one.
+        if transfer.repetition.wasMisdirected { return connections.insert(connection, at: 0) }
         connections.append(connection)
+        guard connections.count > 1 else { return }
+        transfer.place.added = AddedConnection(number: connections.count, streamLimit: streams)
     }
 
     /// Removes a connection, which gets no more streams.
     func remove(_ connection: HTTP2Connection) { connections.removeAll { $0 === connection } }
 
     /// Whether transfers wait.
-    var hasWaiting: Bool { waitingCount > 0 }
+    var hasWaiting: Bool { !line.isEmpty }
 
-    /// Removes and returns the transfer that has waited longest.
-    func next() -> Transfer? { take(1).first }
+    /// Removes and returns the transfer that is next.
+    func next() -> Transfer? { line.take(1).first }
 
     /// Removes and returns all waiting transfers.
-    func takeAll() -> [Transfer] { take(waitingCount) }
-
-    private func take(_ count: Int) -> [Transfer] {
-        var taken: [Transfer] = []
-        while taken.count < count, let transfer = waiting.popFirst() {
-            guard transfer.wire.sharing == .waiting else { continue }
-            transfer.connection.wire.sharing = .none
-            waitingCount -= 1
-            taken.append(transfer)
-        }
-        return taken
-    }
+    func takeAll() -> [Transfer] { line.take(line.count) }
 }
 
 /// The pools of an engine.
@@ -198,6 +223,8 @@ struct HTTP2Pools {
     private var last: HTTP2Pool?
     /// The number of pools from which on those are dropped that are not used.
     private var limit = 256
+    /// The number of pools from which on the protocols of servers are forgotten too.
+    private static let memoryLimit = 4_096
     /// The connections with frames to be sent at the end of the turn of the loop.
     var ready: [HTTP2Connection] = []
 
@@ -211,14 +238,17 @@ struct HTTP2Pools {
         return pool
     }
 
-    /// Returns the pool with a name.
-    mutating func pool(_ name: String, now: EngineInstant) -> HTTP2Pool {
+    /// Returns the pool of a transfer.
+    mutating func pool(for options: TransferOptions, now: EngineInstant) -> HTTP2Pool {
+        let name = options.wirePool
         if let pool = known(name) { return pool }
         if pools.count >= limit {
-            pools = pools.filter { !$0.value.isUnused(now) }
+            let forgets = pools.count >= Self.memoryLimit
+            pools = pools.filter { !$0.value.isUnused(now, forgets: forgets) }
+            last = nil
             limit = max(256, 2 * pools.count)
         }
-        let pool = HTTP2Pool(name, maximum: maximum)
+        let pool = HTTP2Pool(name, queue: options.queue, maximum: maximum)
         pools[name] = pool
         last = pool
         return pool

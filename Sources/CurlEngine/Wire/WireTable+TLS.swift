@@ -125,27 +125,28 @@ extension WireTable {
         guard transfer.wire.sharing != .leading, transfer.options.sharesStreams else {
             return false
         }
-        let name = transfer.options.wirePool
-        let pool = unsafe http2.pool(name, now: transfer.engine.now)
+        let pool = unsafe http2.pool(for: transfer.options, now: transfer.engine.now)
         if pool.calm.isOn(at: transfer.engine.executor.engineLoop.systemNow), let end = pool.calm.end {
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             delay(transfer, until: end)
             return true
         }
-        switch pool.way(for: transfer, hasIdle: hasIdle(name), now: transfer.engine.now) {
+        switch pool.way(for: transfer, hasIdle: hasIdle(pool.name), now: transfer.engine.now) {
         case .stream(let connection):
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             connection.send(transfer)
             return true
-        case .wait:
+        case .connection where mayAddConnection(to: pool, on: transfer.engine):
+            lead(transfer, in: pool)
+            return false
+        case .connection, .wait:
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             waiting.insert(transfer)
             pool.wait(transfer)
             return true
-        case .connection:
-            pool.begin(transfer)
+        case .http1:
+            if pool.memory.refusesHTTP2 { transfer.connection.wire.mustSpeakHTTP1 = true }
             return false
-        case .http1: return false
         }
     }
 
@@ -156,10 +157,13 @@ extension WireTable {
         let engine = transfer.engine
         let isKnown = transfer.options.version == .http2PriorKnowledge
         guard transfer.options.sharesStreams else { return false }
-        let pool = unsafe http2.pool(transfer.options.wirePool, now: engine.now)
+        let pool = unsafe http2.pool(for: transfer.options, now: engine.now)
         guard isKnown || link.tls?.hasAgreedOnHTTP2 == true else {
-            if transfer.wire.sharing == .leading { restart(pool.didConnect(transfer, now: engine.now)) }
-            guard transfer.options.version == .http2Only else { return false }
+            let isDemanded = transfer.options.version == .http2Only
+            if transfer.wire.sharing == .leading, !isDemanded || !pool.hasConnections {
+                restart(pool.didConnect(transfer, now: engine.now))
+            }
+            guard isDemanded else { return false }
             link.tls?.close()
             closeAttempt(link.socket)
             let text = "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)"
@@ -184,6 +188,68 @@ extension WireTable {
         return true
     }
 
+    /// Lets a transfer make a connection. Beside others, that has a limit of time: they may have room soon.
+    func lead(_ transfer: Transfer, in pool: HTTP2Pool) {
+        pool.begin(transfer)
+        countShared(pool)
+        guard pool.hasConnections else { return }
+        let (engine, restarts) = (transfer.engine, transfer.repetition.restarts)
+        let timer = HTTP2Timer { [weak transfer] in
+            guard let transfer, transfer.repetition.restarts == restarts, !transfer.wire.isLookingUp else { return }
+            _ = engine.wire.waitInstead(transfer, after: EngineFailure(CURLE_OPERATION_TIMEDOUT, detail: ""))
+        }
+        engine.executor.engineLoop.set(EngineTimer(timer), at: engine.now.advanced(by: HTTP2Pool.patience))
+    }
+
+    /// Lets a transfer wait for a stream whose connection beside others has failed. Returns `false` if there are no others, or the transfer
+    /// makes no connection.
+    func waitInstead(_ transfer: Transfer, after failure: EngineFailure) -> Bool {
+        guard transfer.wire.sharing == .leading, transfer.failure == nil, !transfer.isCancelled,
+            failure.kind != .connectLimit, let pool = unsafe http2.known(transfer.options.wirePool), pool.hasConnections
+        else { return false }
+        let engine = transfer.engine
+        if transfer.lookup != .none {
+            engine.endLookup(transfer, code: CURLcode(rawValue: UInt32(clamping: failure.code)), failure: failure)
+        }
+        stopConnecting(transfer)
+        waiting.insert(transfer)
+        pool.wait(transfer, isFirst: true)
+        pause(pool, on: engine, for: HTTP2Pool.pause)
+        return true
+    }
+
+    /// Returns whether the limits of the session leave another connection of a pool. Otherwise none is made for a moment.
+    private func mayAddConnection(to pool: HTTP2Pool, on engine: CurlEngine) -> Bool {
+        let busy = pool.busyCount
+        guard busy > 0 else { return true }
+        // The pools of the addresses of one server have one queue.
+        let others = unsafe counts.shared(pool.queue) - pool.countedShared
+        if engine.mayAddConnection(to: pool.queue, others + busy + 1) { return true }
+        pause(pool, on: engine, for: HTTP2Pool.limitPause)
+        return false
+    }
+
+    /// Tells the number of a pool's connections in use, if it has changed and there are, or were, several.
+    private func countShared(_ pool: HTTP2Pool) {
+        let change = pool.countShared()
+        if change != 0 { unsafe counts.changeShared(pool.queue, by: change) }
+    }
+
+    /// Takes a transfer from the connection that it makes beside others.
+    private func stopConnecting(_ transfer: Transfer) {
+        let start = transfer.wire.start
+        prepareToRestart(transfer, needsConnection: false)
+        transfer.connection.wire.start = start
+    }
+
+    /// Makes no connection beside others for a time.
+    private func pause(_ pool: HTTP2Pool, on engine: CurlEngine, for time: Duration) {
+        let loop = engine.executor.engineLoop
+        let end = loop.systemNow.advanced(by: time)
+        pool.pauseEnd = end
+        loop.set(EngineTimer(HTTP2Timer { [weak pool] in pool?.serveSoon() }), onSystemAt: end)
+    }
+
     /// Removes a transfer from those that may share connections.
     func stopSharing(_ transfer: Transfer) {
         waiting.remove(transfer)
@@ -197,17 +263,20 @@ extension WireTable {
         engine.enqueue(transfers)
     }
 
-    /// Returns whether a waiting transfer waits for a stream, and not for the first connection.
+    /// Returns whether a transfer waits for a stream, and not for the first connection. One that makes a connection beside others does so
+    /// too.
     func waitsForStream(_ transfer: Transfer) -> Bool {
-        unsafe http2.known(transfer.options.wirePool)?.hasConnections ?? false
+        guard transfer.wire.sharing == .waiting || transfer.wire.sharing == .leading else { return false }
+        return unsafe http2.known(transfer.options.wirePool)?.hasConnections ?? false
     }
 
     /// Returns the reason why a transfer is not connected yet; `nil` if it does not wait for others.
     func reasonForWaiting(_ transfer: Transfer) -> String? {
         switch transfer.wire.sharing {
-        case .none, .leading: nil
+        case .none: nil
+        case .leading where !waitsForStream(transfer): nil
         case .delayed: "the server has refused requests"
-        case .waiting: unsafe http2.known(transfer.options.wirePool)?.reasonForWaiting
+        case .leading, .waiting: unsafe http2.known(transfer.options.wirePool)?.reasonForWaiting
         }
     }
 
@@ -224,7 +293,14 @@ extension WireTable {
     private func delay(_ transfer: Transfer, until instant: EngineInstant) {
         transfer.connection.wire.sharing = .delayed
         waiting.insert(transfer)
-        transfer.engine.executor.engineLoop.set(EngineTimer(HTTP2Delay(transfer)), onSystemAt: instant)
+        let timer = HTTP2Timer {
+            // The transfer may have been cancelled.
+            guard transfer.wire.sharing == .delayed else { return }
+            transfer.connection.wire.sharing = .none
+            transfer.engine.wire.waiting.remove(transfer)
+            transfer.engine.resume(transfer)
+        }
+        transfer.engine.executor.engineLoop.set(EngineTimer(timer), onSystemAt: instant)
     }
 
     // MARK: Turns
@@ -236,43 +312,47 @@ extension WireTable {
             unsafe http2.ready = []
             for connection in ready {
                 connection.isReadyListed = false
-                serve(connection.pool, now: connection.now)
+                serve(connection.pool, on: connection.engine)
+                countShared(connection.pool)
                 connection.flush()
             }
         }
     }
 
     /// Lets transfers go on that wait for streams.
-    private func serve(_ pool: HTTP2Pool, now: EngineInstant) {
+    private func serve(_ pool: HTTP2Pool, on engine: CurlEngine) {
+        let now = engine.executor.engineLoop.systemNow
         // A server that asks for calm gets nothing for a time.
         if pool.hasWaiting, pool.calm.isOn(at: now), let end = pool.calm.end {
             for transfer in pool.takeAll() { delay(transfer, until: end) }
         }
         while pool.hasWaiting {
-            guard let way = pool.wayForNext, let transfer = pool.next() else { return }
+            guard let way = pool.wayForNext else { return }
+            if case .connection = way, !mayAddConnection(to: pool, on: engine) { return }
+            guard let transfer = pool.next() else { return }
             waiting.remove(transfer)
             if pool.hasConnections { transfer.place.waitEnd = transfer.engine.now }
             switch way {
             case .stream(let connection): connection.send(transfer)
             default:
-                pool.begin(transfer)
+                lead(transfer, in: pool)
                 start(transfer)
             }
+        }
+        // Connections that are being made are not needed any more.
+        while let (transfer, connection) = pool.nextWithoutNeed() {
+            stopConnecting(transfer)
+            transfer.place.waitEnd = transfer.engine.now
+            connection.send(transfer)
         }
     }
 }
 
-/// The end of a transfer's wait for an instant.
-private final class HTTP2Delay: EngineTimerTarget {
-    private let transfer: Transfer
+/// An instant at which something is done for the transfers of a pool.
+private final class HTTP2Timer: EngineTimerTarget {
+    private let action: () -> Void
 
-    init(_ transfer: Transfer) { self.transfer = transfer }
+    init(_ action: @escaping () -> Void) { self.action = action }
 
-    func timerIsDue() {
-        // The transfer may have been cancelled.
-        guard transfer.wire.sharing == .delayed else { return }
-        transfer.connection.wire.sharing = .none
-        transfer.engine.wire.waiting.remove(transfer)
-        transfer.engine.resume(transfer)
-    }
+    func timerIsDue() { action() }
 }

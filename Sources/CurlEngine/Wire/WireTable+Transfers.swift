@@ -256,6 +256,7 @@ extension WireTable {
     func end(
         _ transfer: Transfer, _ failure: EngineFailure?, trailers: WireFields = WireFields(), keeps: Bool = false
     ) {
+        if let failure, waitInstead(transfer, after: failure) { return }
         let engine = transfer.engine
         engine.lastUse = engine.now
         if transfer.connection.http3.race != nil, waitsForHTTP3(transfer, after: failure) { return }

@@ -47,8 +47,11 @@ final class ExchangeEngine: Sendable {
     func setBusy(until end: EngineInstant?) { busyEnd.store(end?.nanoseconds ?? 0, ordering: .relaxed) }
 
     /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when the engine has closed all connections
-    /// after their idle lifetime.
-    func onCount(_ body: @escaping @Sendable ([String: TransportCount]?) -> Void) { transport.onCount(body) }
+    /// after their idle lifetime, and the closure that says whether a number of shared connections to an origin may be in use.
+    func onCount(
+        _ body: @escaping @Sendable ([String: TransportCount]?) -> Void,
+        mayAdd: @escaping @Sendable (String, Int) -> Bool
+    ) { transport.onCount(body, mayAdd: mayAdd) }
 
     /// Closes an idle connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
     func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {

@@ -21,8 +21,14 @@ package struct LibcurlTransport: Transport {
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
 
     /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when all of them are closed.
-    package func onCount(_ body: @escaping @Sendable ([String: TransportCount]?) -> Void) {
-        engine.onCount { counts in body(counts?.mapValues { TransportCount($0.connections, streams: $0.streams) }) }
+    package func onCount(
+        _ body: @escaping @Sendable ([String: TransportCount]?) -> Void,
+        mayAdd: @escaping @Sendable (String, Int) -> Bool
+    ) {
+        let passOn: @Sendable ([String: ConnectionCount]?) -> Void = { counts in
+            body(counts?.mapValues { TransportCount($0.connections, streams: $0.streams, shared: $0.shared) })
+        }
+        engine.onCount(passOn, mayAdd: mayAdd)
     }
 }
 
@@ -50,6 +56,7 @@ extension Transfer: FileTransportTask {
         var details = TransportConnection()
         details.version = negotiatedVersion.map { HTTPVersion($0) }
         details.port = connectionPort
+        details.stream = streamNumber
         details.added = addedConnection
         return details
     }

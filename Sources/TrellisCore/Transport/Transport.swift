@@ -34,7 +34,12 @@ public protocol Transport: Sendable {
     /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. It gets the new
     /// numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
     /// transport has closed all connections after their idle lifetime. The default never calls it.
-    @_spi(Transport) func onCount(_ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void)
+    ///
+    /// - Parameter mayAdd: Returns whether the transport may use a number of connections to an origin, one more than now, if several
+    ///   requests share each of them and all are full.
+    @_spi(Transport) func onCount(
+        _ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void,
+        mayAdd: @escaping @Sendable (_ origin: String, _ count: Int) -> Bool)
 }
 
 extension Transport {
@@ -43,7 +48,10 @@ extension Transport {
     /// Does nothing: the transport keeps no connections.
     @_spi(Transport) public func closeIdleConnections(to origin: String?) {}
     /// Does nothing: the transport keeps no connections.
-    @_spi(Transport) public func onCount(_ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void) {}
+    @_spi(Transport) public func onCount(
+        _ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void,
+        mayAdd: @escaping @Sendable (_ origin: String, _ count: Int) -> Bool
+    ) {}
 }
 
 /// The connections of a transport to one origin.
@@ -52,11 +60,14 @@ extension Transport {
     public var connections: Int
     /// The number of requests that the server allows on a connection at a time, if several share one and it has told the number.
     public var streams: Int?
+    /// The number of connections, each shared by several requests, that are in use or being made; zero if there are not several.
+    public var shared: Int
 
     /// Creates a count.
-    public init(_ connections: Int, streams: Int? = nil) {
+    public init(_ connections: Int, streams: Int? = nil, shared: Int = 0) {
         self.connections = connections
         self.streams = streams
+        self.shared = shared
     }
 }
 
@@ -187,6 +198,8 @@ public class TransportRequest: @unchecked Sendable {
     public var version: HTTPVersion?
     /// The local port of the connection, if it has one.
     public var port: Int?
+    /// The number of the attempt's stream on the connection, if it has one.
+    public var stream: Int?
     /// The facts about a connection that was opened for the attempt beside others to the same origin.
     package var added: AddedConnection?
 

@@ -40,8 +40,6 @@ struct StreamLimitTests {
 
     private let peer: Peer
     private let clock = TestClock()
-    /// The number of requests that share a connection at most, apart from the server's limit.
-    private let sharing = LibcurlFeatures.current.canMultiplex ? 100 : 1
 
     init() async throws { peer = try await Self.started.value }
 
@@ -67,6 +65,7 @@ struct StreamLimitTests {
         configuration.httpVersion = way == .tls ? .http2 : .http2PriorKnowledge
         configuration.limits = ConnectionLimits(
             perOrigin: perOrigin, requestsPerOrigin: requests, idleLifetime: .seconds(40))
+        configuration.limits.sharedPerOrigin = perOrigin
         if let monitor { configuration.eventMonitors = [monitor] }
         return Session(configuration: configuration, clock: clock)
     }
@@ -83,11 +82,10 @@ struct StreamLimitTests {
         return session
     }
 
-    /// Waits until an engine has a number of requests, counted from the first one.
-    private func untilAdmitted(_ count: Int, _ session: Session) async {
-        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < count, !Task.isCancelled {
-            await Task.yield()
-        }
+    /// Waits until a number of requests is under way.
+    private func untilLive(_ count: Int, _ session: Session) async {
+        while await session.liveRequestCount < count, !Task.isCancelled { await Task.yield() }
+        await session.settle()
     }
 
     private func close(_ session: Session) async throws {
@@ -118,7 +116,7 @@ struct StreamLimitTests {
     @Test(arguments: limits)
     func connectionsAreAddedUpToTheLimit(_ limit: Int, _ way: HTTP2Peer.Way) async throws {
         let session = try await holding(limit: limit, perOrigin: 4, way)
-        let room = 4 * min(limit, sharing)
+        let room = 4 * limit
         let responses = try hold(room + 30, session, way)
         let counts = try await untilRequested(room)
         #expect(counts.open == 4)
@@ -126,9 +124,8 @@ struct StreamLimitTests {
         #expect(try await responses.value == room + 30)
         let end = try await self.counts()
         #expect(end.violations == 0)
-        #expect(end.peakStreams == min(limit, sharing))
-        // 7.88 cannot reuse a connection with prior knowledge.
-        if sharing > 1 || way == .tls { #expect(end.peakOpen == 4) }
+        #expect(end.peakStreams == limit)
+        #expect(end.peakOpen == 4)
         try await close(session)
     }
 
@@ -138,27 +135,24 @@ struct StreamLimitTests {
         let session = try await holding(limit: 100, perOrigin: 64, requests: 3, way)
         let responses = try hold(9, session, way)
         let counts = try await untilRequested(3)
-        if sharing > 1 { #expect(counts.open == 1) }
+        #expect(counts.open == 1)
         for _ in 0..<4 {
             try await tell("release one")
             _ = try await untilRequested(3)
         }
         let end = try await self.counts()
         #expect(end.peakStreams <= 3)
-        if sharing == 1 { #expect(end.peakOpen <= 3) }
         try await tell("release")
         #expect(try await responses.value == 9)
         try await close(session)
     }
 
     @Test func noMoreConnectionsAreMadeThanTheRequestsNeed() async throws {
-        guard sharing > 1 else { return }
         let added = Added()
         let session = try await holding(limit: 10, perOrigin: 64, monitor: added)
         let responses = try hold(100, session)
         let counts = try await untilRequested(100)
-        // A few more than ten, because the limit is not known before the first connection is full.
-        #expect(counts.open <= 12)
+        #expect(counts.open == 10)
         try await tell("release")
         #expect(try await responses.value == 100)
         await session.shutdown()
@@ -169,7 +163,6 @@ struct StreamLimitTests {
     }
 
     @Test func aLimitThatIsLoweredInFlightHolds() async throws {
-        guard sharing > 1 else { return }
         let session = try await holding(limit: 10, perOrigin: 2)
         let responses = try hold(40, session)
         _ = try await untilRequested(20)
@@ -190,7 +183,6 @@ struct StreamLimitTests {
     }
 
     @Test func aLimitThatIsRaisedIsUsed() async throws {
-        guard sharing > 1 else { return }
         let session = try await holding(limit: 1, perOrigin: 1)
         let responses = try hold(12, session)
         _ = try await untilRequested(1)
@@ -203,9 +195,8 @@ struct StreamLimitTests {
         try await close(session)
     }
 
-    /// A request that waits for a stream is passed to libcurl before those of lower priorities.
+    /// A request that waits for a stream gets it before those of lower priorities.
     @Test func theHigherPriorityGetsTheNextStream() async throws {
-        guard sharing > 1 else { return }
         let session = try await holding(limit: 1, perOrigin: 1)
         let served = Locked<[RequestPriority]>([])
         func start(_ priority: RequestPriority) throws -> Task<Void, any Error> {
@@ -220,8 +211,7 @@ struct StreamLimitTests {
         for _ in 0..<5 { tasks.append(try start(.normal)) }
         tasks.append(try start(.low))
         tasks.append(try start(.high))
-        // All have a slot and wait for a stream, as well as the request that has taught the limit.
-        await untilAdmitted(tasks.count + 1, session)
+        await untilLive(tasks.count, session)
         for count in 1...tasks.count {
             _ = try await untilRequested(1)
             try await tell("release one")
@@ -234,12 +224,11 @@ struct StreamLimitTests {
 
     @Test func cancelledRequestsLeaveTheWait() async throws {
         let session = try await holding(limit: 2, perOrigin: 2)
-        let room = 2 * min(2, sharing)
+        let room = 2 * 2
         let responses = try hold(room + 50, session)
         _ = try await untilRequested(room)
         responses.cancel()
         _ = try? await responses.value
-        // libcurl may keep the reset of a stream until the next request on its connection.
         #expect(try await session.data(request("/ok")).1.status == .ok)
         try await close(session)
     }
@@ -253,8 +242,7 @@ struct StreamLimitTests {
         _ = try await untilRequested(1)
         let request = try request("/ok").withTimeouts(timeouts)
         async let failure = expectFailure([.totalTimeout]) { try await session.data(request) }
-        // After those that have taught the limit, and that hold the stream.
-        await untilAdmitted(3, session)
+        await untilLive(2, session)
         for wait in waits {
             await session.settle()
             #expect(await session.liveRequestCount == 2)
@@ -268,15 +256,13 @@ struct StreamLimitTests {
     }
 
     @Test func aTimeoutNamesTheLimit() async throws {
-        guard sharing > 1 else { return }
         let error = try await failureOfAWait(Timeouts(total: .seconds(30)), [.seconds(30)])
-        let text = "as many requests as the server or libcurl allows (1 each)"
+        let text = "carries as many requests as the server allows (1 each), and it is next"
         #expect(error?.detail?.hasSuffix(text) == true, "\(error?.detail ?? "none")")
     }
 
     /// The wait for a stream on a connection of others is no time of connecting.
     @Test func aWaitForAStreamIsNotLimitedByTheTimeToConnect() async throws {
-        guard sharing > 1 else { return }
         let timeouts = Timeouts(connect: .seconds(1), total: .seconds(30))
         let error = try await failureOfAWait(timeouts, [.seconds(2), .seconds(28)])
         #expect(error?.reason == .timedOut(.total), "\(error?.description ?? "none")")
@@ -297,7 +283,7 @@ struct StreamLimitTests {
 
     @Test func surplusConnectionsAreClosedWhenTheyAreIdle() async throws {
         let session = try await holding(limit: 2, perOrigin: 4)
-        let room = 4 * min(2, sharing)
+        let room = 4 * 2
         let responses = try hold(room, session)
         _ = try await untilRequested(room)
         try await tell("release")
@@ -317,7 +303,7 @@ struct StreamLimitTests {
 
     @Test func surplusConnectionsAreClosedWhileAStreamIsUsed() async throws {
         let session = try await holding(limit: 2, perOrigin: 4)
-        let room = 4 * min(2, sharing)
+        let room = 4 * 2
         let responses = try hold(room, session)
         #expect(try await untilRequested(room).open == 4)
         for _ in 1..<room { try await tell("release one") }
@@ -345,10 +331,9 @@ struct RealStreamLimitTests {
             return try await group.reduce(into: [Response]()) { $0.append($1) }
         }
         #expect(responses.allSatisfy { $0.status == .ok && $0.version == .http2 })
-        // A server refuses the streams beyond its limit that are sent before its SETTINGS have arrived, and libcurl then replaces the
-        // connection. How often that happens depends on how soon the SETTINGS arrive. The tests above count the connections exactly.
+        // A server refuses the streams beyond its limit that are sent before its SETTINGS have arrived: its connection is kept.
         let added = responses.count { !$0.metrics.isReusedConnection }
-        #expect(added < 75, "\(added) new connections for 300 requests")
+        #expect(added <= 4, "\(added) new connections for 300 requests")
         await session.shutdown()
     }
 }

@@ -89,6 +89,7 @@ final class ConnectionAdmission: Sendable {
             }
             var grants: [Scheduler.Grant] = []
             for (origin, count) in counts {
+                grants += scheduler.setShared(count.shared, to: origin, on: engine)
                 scheduler.setConnections(count.connections, to: origin, on: engine)
                 if let streams = count.streams { grants += scheduler.allowed(streams, to: origin) }
             }
@@ -137,6 +138,8 @@ final class ConnectionAdmission: Sendable {
             let (losses, grants) = state.withLock { $0.count(counts, on: index) }
             for loss in losses { loss() }
             Self.deliver(grants, in: state)
+        } mayAdd: { [weak state, index = engine.index] origin, count in
+            state?.withLock { $0.scheduler.mayUse(count, to: origin, on: index) } ?? true
         }
         state.withLock { $0.add(engine) }?.closeIdleConnections(to: nil)
     }
@@ -261,21 +264,28 @@ final class ConnectionAdmission: Sendable {
         engine.closeIdleConnections(to: closing.origin) { exchange.submit { $0.didGetSlot(isProbing: isProbing) } }
     }
 
+    /// Returns the words for connections that carry as many requests as they may.
+    private static func fullConnections(_ count: Int, to origin: String, _ streams: Int) -> String {
+        let carriers =
+            count == 1 ? "the connection to \(origin) carries" : "all \(count) connections to \(origin) carry"
+        return "\(carriers) as many requests as the server allows (\(streams) each)"
+    }
+
     /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex) -> String {
         let origin = exchange.prepared.origin
         let applicant = Applicant(exchange: exchange)
-        let (isProbed, count, active, ahead, isFirst, isNext) = state.withLock { state in
+        let (isProbed, streams, count, active, ahead, isFirst, isNext) = state.withLock { state in
             (
-                state.scheduler.prober(at: originIndex) != nil, state.scheduler.connectionCount(at: originIndex),
-                state.scheduler.activeCount(at: originIndex),
+                state.scheduler.prober(at: originIndex) != nil, state.scheduler.streamCount(at: originIndex),
+                state.scheduler.connectionCount(at: originIndex), state.scheduler.activeCount(at: originIndex),
                 state.scheduler.countAhead(of: applicant, at: originIndex),
                 state.scheduler.isFirst(applicant, at: originIndex), state.scheduler.isNext(originIndex)
             )
         }
         if isProbed { return "the first connection to \(origin) is being made" }
         let isAtRequestLimit = active >= limits.requestsPerOrigin ?? .max
-        guard isAtRequestLimit || count >= limits.perOrigin else {
+        guard isAtRequestLimit || count >= (streams == nil ? limits.perOrigin : limits.sharedPerOrigin) else {
             // Requests to other origins may be ahead as well: their number is not known.
             let reason = "all \(limits.total) connections of the session are in use"
             return isFirst && isNext ? reason + ", and it is next" : reason
@@ -283,7 +293,8 @@ final class ConnectionAdmission: Sendable {
         let reason =
             isAtRequestLimit
             ? "\(active) requests to \(origin) are in flight, which is the limit"
-            : "all \(count) connections to \(origin) are in use"
+            : streams.map { Self.fullConnections(count, to: origin, $0) }
+                ?? "all \(count) connections to \(origin) are in use"
         switch ahead {
         // Requests on other engines are ahead, unless it is the first one: their number is not known.
         case 0: return isFirst ? reason + ", and it is next" : reason

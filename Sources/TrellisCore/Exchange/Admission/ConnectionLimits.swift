@@ -8,17 +8,20 @@
 /// session's queue: within an origin they are ordered by ``Request/priority`` and then by arrival (on each engine, if the origin has
 /// several), and origins take turns.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// The maximum number of connections in total. The default is 256; a value less than 1 is taken as 1. Connections that a server's
-    /// limit on streams makes necessary beyond one for each 100 requests have a limit of the same number of their own.
+    /// The maximum number of connections in total. The default is 256; a value less than 1 is taken as 1.
     public var total: Int
     /// The maximum number of connections to one origin. The default is 64; a value less than 1 is taken as 1.
     public var perOrigin: Int
-    /// The maximum number of connections to one origin over HTTP/2, at most ``perOrigin``; a value less than 1 is taken as 1.
-    var sharedPerOrigin = 4
+    /// The maximum number of connections to one origin over HTTP/2 or HTTP/3, at most ``perOrigin``. The default is 4; a value less than 1
+    /// is taken as 1.
+    ///
+    /// Another connection is made when all others carry as many requests as the server allows. One that the server has asked to leave
+    /// (GOAWAY) does not count.
+    public var sharedPerOrigin = 4
     /// The maximum number of requests in flight to one origin, over any number of connections; `nil`, the default, sets no limit. A value
     /// less than 1 is taken as 1.
     ///
-    /// ``perOrigin`` limits connections; over HTTP/2 and HTTP/3, each carries up to 100 requests. This limit counts requests: one
+    /// ``perOrigin`` limits connections; over HTTP/2 and HTTP/3, each carries many requests. This limit counts requests: one
     /// counts from its start until its response has been received, and so do a stream whose body is being read and an open WebSocket.
     /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy, or over TLS in the
     /// demanded version of HTTP, are counted apart; a WebSocket demands HTTP/1.1.

@@ -71,8 +71,9 @@ extension ConnectionScheduler {
             return engine(ofUnused: origin, preferred: preferred, isBusy)
         }
         let home = origins[index].home
-        if let preferred, mayUse(preferred, home: home) { return preferred }
+        // Connections that requests share are all on one engine.
         guard !origins[index].mayBeMultiplexed else { return home }
+        if let preferred, mayUse(preferred, home: home) { return preferred }
         if home >= activeCount { origins[index].home = home % activeCount }
         let engine = engine(ofExclusive: index, isBusy)
         engines[engine].expect(since: releaseCount)
@@ -166,7 +167,7 @@ extension ConnectionScheduler {
         engines[engine].requests += 1
         guard opens else { return nil }
         open += 1
-        let isOriginFull = origins[index].openCount > limits.perOrigin
+        let isOriginFull = origins[index].openCount > origins[index].limit(limits.perOrigin)
         guard isOriginFull || open > limits.total else { return nil }
         return closeIdle(of: index) ?? (isOriginFull ? nil : leastRecentlyIdle.flatMap { closeIdle(of: $0) })
     }
@@ -198,10 +199,42 @@ extension ConnectionScheduler {
         forgetIfUnused(index)
     }
 
+    /// Returns whether an engine may use a number of shared connections to an origin, one more than now, because those that it has carry as
+    /// many requests as the server allows. The requests that have slots may need more connections than they were counted for: the server
+    /// may allow fewer streams than it did.
+    mutating func mayUse(_ count: Int, to origin: String, on engine: Int) -> Bool {
+        guard let index = indices[origin], origins[index].isMultiplexed else { return true }
+        let engine = engineOf == nil ? nil : engine
+        let excess = origins[index].excess(of: count, on: engine)
+        guard inUse + excess <= limits.total, excess <= 0 || origins[index].mayShareMore(excess) else { return false }
+        if excess > 0 { setShared(count, at: index, on: engine) }
+        return true
+    }
+
+    /// Records the number of shared connections to an origin that an engine uses or is making; zero if there are not several. Returns the
+    /// slots that are granted as a result.
+    mutating func setShared(_ count: Int, to origin: String, on engine: Int) -> [Grant] {
+        guard let index = indices[origin], setShared(count, at: index, on: engineOf == nil ? nil : engine) else {
+            return []
+        }
+        return admitWaiting(after: index)
+    }
+
+    /// Sets the number of shared connections. Returns whether fewer connections are in use.
+    @discardableResult
+    private mutating func setShared(_ count: Int, at index: Int, on engine: Int?) -> Bool {
+        let before = origins[index].openCount
+        let change = origins[index].setShared(count, on: engine)
+        inUse += change
+        open += origins[index].openCount - before
+        return change < 0
+    }
+
     /// Records that an engine has closed its idle connections.
     mutating func closedAllIdle(on engine: Int) {
         guard engineOf != nil else { return }
         for index in indices.values {
+            setShared(0, at: index, on: engine)
             let before = origins[index].openCount
             origins[index].setOpen(0, on: engine)
             open += origins[index].openCount - before

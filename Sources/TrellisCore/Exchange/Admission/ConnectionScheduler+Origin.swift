@@ -30,7 +30,10 @@ extension ConnectionScheduler {
         var open = 0
         /// The number of requests that use these connections.
         var active = 0
-        /// The number of the last release of one of these connections, among all origins' releases.
+        /// The number of shared connections in use or being made, as the engine has told it; zero if there are not several. Requests may be
+        /// spread over more connections than they need.
+        var shared = 0
+        /// The number of the last release of one of these connections, among those of all origins.
         var lastRelease: UInt64 = 0
     }
 
@@ -67,6 +70,8 @@ extension ConnectionScheduler {
         var home = 0
         /// Whether requests can share a connection.
         var mayShare = false
+        /// The number of shared connections as in ``Share/shared``, if the session has one engine.
+        private var shared = 0
         /// The number of requests that a shared connection carries: the server's limit on streams, as far as the engine has told it.
         private(set) var capacity = streamsPerConnection
         /// The maximum number of shared connections.
@@ -87,7 +92,12 @@ extension ConnectionScheduler {
         /// The number of connections in use.
         var connections: Int {
             guard isMultiplexed else { return active }
-            return shares.isEmpty ? used(by: active) : shares.reduce(0) { $0 + used(by: $1.active) }
+            return shares.isEmpty ? max(used(by: active), shared) : shares.reduce(0) { $0 + inUse($1) }
+        }
+
+        /// Returns the number of an engine's connections in use.
+        private func inUse(_ share: Share) -> Int {
+            isMultiplexed ? max(used(by: share.active), share.shared) : share.active
         }
 
         /// Returns the number of connections that a number of requests use. A server may allow fewer streams than there are already.
@@ -100,6 +110,24 @@ extension ConnectionScheduler {
 
         /// Sets the number of requests that a shared connection carries. Returns the change of the number of connections in use.
         mutating func setCapacity(_ capacity: Int) -> Int { change { $0.capacity = max(capacity, 1) } }
+
+        /// Sets the number of shared connections in use of an engine; `nil` if the session has one engine. Returns the change of the number
+        /// of connections in use.
+        mutating func setShared(_ count: Int, on engine: Int?) -> Int {
+            change { origin in
+                guard let engine else { return origin.shared = count }
+                origin.modify(engine) { $0.shared = count }
+            }
+        }
+
+        /// Returns the number of connections by which a number of an engine's shared connections exceeds those in use.
+        func excess(of count: Int, on engine: Int?) -> Int {
+            guard let engine else { return count - connections }
+            return count - (shares.indices.contains(engine) ? inUse(shares[engine]) : 0)
+        }
+
+        /// Returns whether the limit of shared connections leaves some more.
+        func mayShareMore(_ count: Int) -> Bool { connections + count <= sharedLimit }
 
         private mutating func change(_ body: (inout Origin) -> Void) -> Int {
             let before = connections
@@ -129,10 +157,13 @@ extension ConnectionScheduler {
             if case .probed = sharing { return .none }
             guard active < requests else { return .none }
             if isMultiplexed {
-                if engine.map({ hasStream(on: $0) }) ?? (active < used(by: active) * capacity) { return .stream }
+                if engine.map({ hasStream(on: $0) }) ?? (active < connections * capacity) { return .stream }
             }
-            return connections < (isMultiplexed ? sharedLimit : limit) ? .connection : .none
+            return connections < self.limit(limit) ? .connection : .none
         }
+
+        /// Returns the maximum number of connections, which is that of shared ones if requests share them.
+        func limit(_ exclusive: Int) -> Int { isMultiplexed ? sharedLimit : exclusive }
 
         /// Changes the number of active requests. Returns the change of the number of connections in use.
         mutating func changeActive(by change: Int) -> Int {
@@ -145,14 +176,16 @@ extension ConnectionScheduler {
 
         /// Records the requests that got their slots before the session had several engines.
         mutating func adopt() {
-            modify(0) { [active, connections] in $0 = Share(open: connections, active: active) }
+            modify(0) { [active, connections, shared] in
+                $0 = Share(open: connections, active: active, shared: shared)
+            }
         }
 
         /// Counts a request on an engine. Returns whether the engine opens a connection for it.
         mutating func begin(on engine: Int) -> Bool {
             active += 1
             modify(engine) { $0.active += 1 }
-            guard shares[engine].open < used(by: shares[engine].active) else { return false }
+            guard shares[engine].open < inUse(shares[engine]) else { return false }
             modify(engine) { $0.open += 1 }
             return true
         }
@@ -190,14 +223,14 @@ extension ConnectionScheduler {
 
         /// The first engine with an idle connection; `nil` if no connection is idle.
         var idleEngine: Int? {
-            shares.indices.first { shares[$0].open > used(by: shares[$0].active) }
+            shares.indices.first { shares[$0].open > inUse(shares[$0]) }
         }
 
         /// Sets the number of connections of an engine, which are at least those that its requests need.
         mutating func setOpen(_ count: Int, on engine: Int) {
             guard shares.indices.contains(engine) || count > 0 else { return }
             while shares.count <= engine { shares.append(Share()) }
-            let used = used(by: shares[engine].active)
+            let used = inUse(shares[engine])
             modify(engine) { $0.open = max(count, used) }
         }
 
@@ -275,7 +308,7 @@ extension ConnectionScheduler {
 
         /// Returns whether the connections in use of an engine have room for a stream, if requests share them.
         private func hasStream(on engine: Int) -> Bool {
-            shares.indices.contains(engine) && shares[engine].active < used(by: shares[engine].active) * capacity
+            shares.indices.contains(engine) && shares[engine].active < inUse(shares[engine]) * capacity
         }
 
         /// Returns whether more requests wait for each connection of an engine than for each of another one.

@@ -105,6 +105,11 @@ struct ConnectionScheduler<ID: Hashable> {
     /// Returns the number of connections to an origin that are in use.
     func connectionCount(at originIndex: OriginIndex) -> Int { origins[originIndex.value].connections }
 
+    /// Returns the number of requests that each connection to an origin carries; `nil` if requests do not share connections.
+    func streamCount(at originIndex: OriginIndex) -> Int? {
+        origins[originIndex.value].isMultiplexed ? origins[originIndex.value].capacity : nil
+    }
+
     /// Returns the number of requests of the same origin and engine that are ahead of a waiting request.
     func countAhead(of id: ID, at originIndex: OriginIndex) -> Int {
         origins[originIndex.value].countAhead(of: id) ?? 0
@@ -220,7 +225,7 @@ struct ConnectionScheduler<ID: Hashable> {
     // MARK: Turns
 
     /// Grants slots to waiting requests after an origin has changed.
-    private mutating func admitWaiting(after changed: Int) -> [Grant] {
+    mutating func admitWaiting(after changed: Int) -> [Grant] {
         guard waitingCount > 0 else { return [] }
         stand(changed)
         var granted: [Grant] = []

@@ -131,6 +131,17 @@ struct EngineChoiceTests {
         for engine in 0..<4 { #expect(world.engine(for: "a", preferred: engine) == engine) }
     }
 
+    /// The connections that requests share are all on one engine.
+    @Test func aTaskThatPrefersAnEngineSharesTheConnectionsOfAnother() {
+        var world = World(4)
+        let first = world.start("a", on: 2, mayShare: true).id
+        #expect(world.engine(for: "a", preferred: 1) == 2)
+        world.share(first)
+        #expect(world.engine(for: "a", preferred: 1) == 2)
+        world.end([first], isShared: true)
+        #expect(world.engine(for: "a", preferred: 3) == 2)
+    }
+
     @Test func waitingRequestsBeginOnEnginesInProportionToTheirConnections() {
         var world = World(2, perOrigin: 16)
         _ = world.start(10, "a", on: 0) + world.start(6, "a", on: 1)

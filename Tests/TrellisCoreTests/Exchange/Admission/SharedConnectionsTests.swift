@@ -120,6 +120,53 @@ struct SharedConnectionsTests {
         }
     }
 
+    /// Requests end in any order, so that those left may be spread over more connections than they need.
+    @Test(arguments: [1, 2])
+    func connectionsInUseCountAsTheEngineTellsThem(_ engines: Int) {
+        var scheduler = Scheduler(limits: ConnectionLimits(total: 2))
+        for _ in 0..<engines { _ = scheduler.addEngine { _ in 0 } }
+        let place = scheduler.enter(0, origin: "a", mayShare: true).originIndex
+        _ = scheduler.probed(0, at: place, isShared: true)
+        _ = scheduler.allowed(2, to: "a")
+        for id in 1...3 { _ = scheduler.enter(id, origin: "a", mayShare: true) }
+        _ = scheduler.setShared(2, to: "a", on: 0)
+        for id in 0...1 { _ = scheduler.release(id, at: place, isShared: true) }
+        #expect(scheduler.activeCount(at: place) == 2)
+        #expect(scheduler.connectionCount(at: place) == 2 && scheduler.inUse == 2)
+        // Streams are free on both.
+        let further = scheduler.enter(4, origin: "a", mayShare: true)
+        #expect(further.isAdmitted && scheduler.inUse == 2)
+        _ = scheduler.release(4, at: place, isShared: true)
+        let other = scheduler.enter(5, origin: "b")
+        #expect(!other.isAdmitted)
+        let granted = scheduler.setShared(0, to: "a", on: 0)
+        #expect(granted.map(\.id) == [5])
+        #expect(scheduler.connectionCount(at: place) == 1 && scheduler.inUse == 2)
+    }
+
+    /// The server allows fewer streams than before, so that the requests that have slots need more connections.
+    @Test(arguments: [1, 2])
+    func anEngineUsesNoMoreConnectionsThanTheLimitsLeave(_ engines: Int) {
+        var scheduler = Scheduler(limits: ConnectionLimits(total: 3, sharedPerOrigin: 2))
+        for _ in 0..<engines { _ = scheduler.addEngine { _ in 0 } }
+        let place = scheduler.enter(0, origin: "a", mayShare: true).originIndex
+        _ = scheduler.probed(0, at: place, isShared: true)
+        for id in 1...9 { _ = scheduler.enter(id, origin: "a", mayShare: true) }
+        let others = (10...11).map { scheduler.enter($0, origin: "b") }
+        #expect(others.allSatisfy { $0.isAdmitted })
+        _ = scheduler.allowed(1, to: "a")
+        let mayUseTwo = scheduler.mayUse(2, to: "a", on: 0)
+        #expect(!mayUseTwo)
+        _ = scheduler.release(10, at: others[0].originIndex, isShared: false)
+        let mayUse = (2...3).map { scheduler.mayUse($0, to: "a", on: 0) }
+        #expect(mayUse == [true, false])
+        let waiting = scheduler.enter(12, origin: "b")
+        #expect(scheduler.inUse == 3 && !waiting.isAdmitted)
+        // An origin of which nothing is known.
+        let isFree = scheduler.mayUse(2, to: "c", on: 0)
+        #expect(isFree)
+    }
+
     @Test func aChangeOfTheServersLimitIsCheap() {
         let count = 2_000
         var scheduler = Scheduler(limits: ConnectionLimits(total: count, sharedPerOrigin: 1))
