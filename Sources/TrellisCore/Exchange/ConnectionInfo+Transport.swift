@@ -17,6 +17,6 @@ extension ConnectionInfo {
         tlsTime = max(report.tls - report.connect, 0)
         (peerHost, peerPort) = (report.peerHost, report.peerPort)
         let details = task.connectionDetails
-        (version, localPort) = (details.version, details.port)
+        (version, localPort, streamNumber) = (details.version, details.port, details.stream)
     }
 }

@@ -20,6 +20,8 @@ public struct ConnectionInfo: Sendable, Hashable {
     /// The port of the connection at this machine, which distinguishes it from the other open connections to its peer; `nil` if unknown,
     /// and for a Unix domain socket.
     public package(set) var localPort: Int?
+    /// The number of the request's stream on the connection, over HTTP/2 (RFC 9113, section 5.1.1); `nil` if there is none, and if unknown.
+    public package(set) var streamNumber: Int?
     /// The URL of the proxy, without credentials, if any.
     public package(set) var proxyURL: String?
     /// The time of resolving the host name by the transport. A ``SessionConfiguration/resolver`` has resolved it before.
@@ -41,12 +43,13 @@ public struct ConnectionInfo: Sendable, Hashable {
 }
 
 extension ConnectionInfo: CustomStringConvertible {
-    /// The known facts in words: `connected to 192.0.2.1:443 over HTTP/2 on a kept connection`.
+    /// The known facts in words: `connected to 192.0.2.1:443 over HTTP/2 on a shared connection, stream 5`.
     public var description: String {
         var words = "connected"
         if let peerAddress { words += " to \(peerAddress)" }
         if let version { words += " over HTTP/\(version)" }
         if isReused { words += isShared ? " on a shared connection" : " on a kept connection" }
+        if let streamNumber { words += ", stream \(streamNumber)" }
         return words
     }
 }

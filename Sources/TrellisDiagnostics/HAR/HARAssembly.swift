@@ -64,7 +64,7 @@ struct HARAssembly: Sendable {
             // Another connection takes the place of one that was lost.
             change(event) { exchange in
                 (exchange.timeline.connected, exchange.timeline.sent) = (instant, nil)
-                exchange.localPort = connection.localPort
+                (exchange.localPort, exchange.streamNumber) = (connection.localPort, connection.streamNumber)
             }
         case .requestHeadSent: break
         case .requestSent: change(event) { $0.timeline.sent = instant }

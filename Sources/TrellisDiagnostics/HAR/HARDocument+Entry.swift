@@ -25,6 +25,8 @@ extension HARDocument {
         public var cacheStatus: String?
         /// The URL of the proxy without its credentials; `nil` if there was none. In the file: `_proxy`.
         public var proxy: String?
+        /// The number of the stream on an HTTP/2 connection; `nil` if there was none. In the file: `_streamNumber`.
+        public var streamNumber: Int?
         /// What TLS has agreed on with the server, such as `TLS 1.3, TLS_AES_256_GCM_SHA384, h2`; `nil` without TLS, and if not known.
         /// In the file: `_tls`.
         public var tls: String?
@@ -47,6 +49,7 @@ extension HARDocument {
             case attempt = "_attempt"
             case cacheStatus = "_cacheStatus"
             case proxy = "_proxy"
+            case streamNumber = "_streamNumber"
             case tls = "_tls"
             case replay = "_trellis"
         }
@@ -69,6 +72,7 @@ extension HARDocument {
             attempt = try container.decodeIfPresent(Int.self, forKey: .attempt)
             cacheStatus = try container.decodeIfPresent(String.self, forKey: .cacheStatus)
             proxy = try container.decodeIfPresent(String.self, forKey: .proxy)
+            streamNumber = try container.decodeIfPresent(Int.self, forKey: .streamNumber)
             tls = try container.decodeIfPresent(String.self, forKey: .tls)
             replay = try container.decodeIfPresent(Replay.self, forKey: .replay)
         }
@@ -89,6 +93,7 @@ extension HARDocument {
             try container.encodeIfPresent(attempt, forKey: .attempt)
             try container.encodeIfPresent(cacheStatus, forKey: .cacheStatus)
             try container.encodeIfPresent(proxy, forKey: .proxy)
+            try container.encodeIfPresent(streamNumber, forKey: .streamNumber)
             try container.encodeIfPresent(tls, forKey: .tls)
             try container.encodeIfPresent(replay, forKey: .replay)
         }

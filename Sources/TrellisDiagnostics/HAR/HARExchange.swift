@@ -25,6 +25,8 @@ struct HARExchange: Sendable {
     var head: ResponseHead?
     /// The port of the connection at this machine; `nil` if not known.
     var localPort: Int?
+    /// The number of the stream on the connection, over HTTP/2.
+    var streamNumber: Int?
     var end: End?
     /// Whether a further event of the call has followed the end: the use of the cache would have been told.
     var isSettled = false
@@ -68,6 +70,7 @@ struct HARExchange: Sendable {
         (entry.callID, entry.attempt) = (callID, attempt)
         entry.cacheStatus = cacheStatus.map { "\($0)" }
         entry.proxy = metrics.proxyURL
+        entry.streamNumber = streamNumber
         entry.tls = metrics.negotiatedTLS.map { "\($0)" }
         return entry
     }

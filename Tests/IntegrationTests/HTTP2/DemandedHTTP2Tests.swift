@@ -12,6 +12,7 @@ struct DemandedHTTP2Tests {
         let request = try peer.request("/ok/1000")
         let (data, response) = try await peer.session.data(request)
         #expect(data.count == 1000 && response.version == .http2)
+        #expect(peer.session.engineStatistics.allSatisfy { $0.speaksHTTP2 })
         #expect(response.metrics.negotiatedTLS?.applicationProtocol == "h2")
         // The connection is that of requests without the demand, if those use HTTP/2.
         let usual = try await peer.session.data(request.withHTTPVersion(.automatic)).1

@@ -175,6 +175,8 @@ struct RequestLogTests {
         #expect("\(connection)" == "connected to [::1]:443 over HTTP/2")
         (connection.isReused, connection.isShared) = (true, true)
         #expect("\(connection)" == "connected to [::1]:443 over HTTP/2 on a shared connection")
+        connection.streamNumber = 5
+        #expect("\(connection)" == "connected to [::1]:443 over HTTP/2 on a shared connection, stream 5")
     }
 
     @Test func everyEventTellsTheRequestOfItsCall() async throws {

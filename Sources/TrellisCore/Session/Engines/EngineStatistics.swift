@@ -13,6 +13,8 @@ public struct EngineStatistics: Sendable, Hashable {
     public let wakeUpCount: Int
     /// The number of times that the thread of another engine has woken the engine's thread from its sleep.
     public let wakeUpCountByEngines: Int
+    /// Whether the engine speaks HTTP/2. It does not without nghttp2, and without the OpenSSL of libcurl: such programs have HTTP/1.1.
+    public let speaksHTTP2: Bool
 
     init(_ engine: ExchangeEngine) {
         let meter = engine.executor.meter
@@ -21,5 +23,6 @@ public struct EngineStatistics: Sendable, Hashable {
         turnTime = meter.turnTime
         wakeUpCount = meter.wakeUpCount
         wakeUpCountByEngines = meter.wakeUpByEngineCount
+        speaksHTTP2 = EngineConfiguration.sharesConnections
     }
 }
