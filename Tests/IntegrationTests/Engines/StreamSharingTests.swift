@@ -6,9 +6,7 @@ import TrellisTesting
 @testable import TrellisCore
 
 /// The requests of a session with several engines over HTTP/2: they share the connections of one engine.
-@Suite(
-    .timeLimit(.minutes(3)), .serialized, .requiresPeers,
-    .enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct StreamSharingTests {
     private static let started = Peer.started("http2_limits.py")
 

@@ -138,15 +138,12 @@ struct SilentConnectionTests {
         let connections = peer.connections
         try #require(connections.count == 5)
         #expect(!connections[3...].contains(connections[1]))
-        if EngineConfiguration.sharesConnections {
-            #expect(connections[2] == connections[1])
-            #expect(connections[4] == connections[3])
-        }
+        #expect(connections[2] == connections[1])
+        #expect(connections[4] == connections[3])
         try await end()
     }
 
-    @Test(.enabled(if: EngineConfiguration.sharesConnections, "is about shared connections"))
-    func aConnectionThatHasBroughtBytesIsUsedAgain() async throws {
+    @Test func aConnectionThatHasBroughtBytesIsUsedAgain() async throws {
         try await send()
         peer.answersThird.open()
         try await lose(Self.limits[0]) {

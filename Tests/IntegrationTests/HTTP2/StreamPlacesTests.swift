@@ -56,7 +56,6 @@ struct StreamPlacesTests {
     }
 
     @Test func theLimitOfAnOriginHoldsOnAnEngineThatDoesNotKnowTheOrigin() async throws {
-        guard LibcurlFeatures.current.canMultiplex else { return }
         let peer = try await Self.limits.value
         try await tell(peer, "limit 100")
         try await tell(peer, "hold")
@@ -77,7 +76,6 @@ struct StreamPlacesTests {
 
     /// Idle connections of one engine are closed when another engine makes its own.
     @Test func idleConnectionsOfAnotherEngineCountTowardsTheLimitOfAnOrigin() async throws {
-        guard LibcurlFeatures.current.canMultiplex else { return }
         let peer = try await Self.limits.value
         try await tell(peer, "limit 10")
         let session = session(peer, ConnectionLimits(perOrigin: 4), engines: .fixed(2))
@@ -85,7 +83,6 @@ struct StreamPlacesTests {
         // The second time, the connections of the first engine are idle, and the third time those of the second engine.
         for engine in [0, 1, 0] {
             let executor = session.executors[engine]
-            // With the response, libcurl knows the server's limit.
             _ = try await Task(executorPreference: executor) { try await session.data(peer.url("tls", "/ok")) }.value
             try await tell(peer, "hold")
             let tasks = (0..<40).map { _ in
@@ -104,7 +101,6 @@ struct StreamPlacesTests {
 
     /// An engine whose connections are always busy does not keep another engine waiting.
     @Test func anEngineGetsItsTurnWhileAnotherOneIsAlwaysBusy() async throws {
-        guard LibcurlFeatures.current.canMultiplex else { return }
         let peer = try await Self.limits.value
         try await tell(peer, "limit 2")
         try await tell(peer, "hold")

@@ -8,7 +8,7 @@ enum RunningLibcurl {
     static var hasHTTP3: Bool { loaded.contains { $0.contains("nghttp3") || $0.contains("quiche") } }
 
     /// The version of HTTP that a request without a demand has with a server that has HTTP/2 and TLS.
-    static var usualVersion: HTTPVersion { LibcurlFeatures.current.canMultiplex ? .http2 : .http1_1 }
+    static var usualVersion: HTTPVersion { EngineConfiguration.sharesConnections ? .http2 : .http1_1 }
 
     /// The path from which libcurl was loaded.
     static var path: String? { loaded.first { $0.split(separator: "/").last?.hasPrefix("libcurl") == true } }

@@ -101,8 +101,7 @@ struct ServerTrustTests {
     }
 
     /// Another request has a stream on the connection without a chain: that connection stays, and others with a chain are made beside it.
-    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
-    func aConnectionWithoutAChainStaysForItsStreams() async throws {
+    @Test func aConnectionWithoutAChainStaysForItsStreams() async throws {
         let session = peer.session()
         let held = try await streamOnResumedConnection(session)
         for _ in 1...2 {
@@ -116,8 +115,7 @@ struct ServerTrustTests {
     }
 
     /// Without a place for a further connection, the request does not wait, and gets the server's own certificate alone.
-    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
-    func theLimitOfConnectionsHoldsForTheChain() async throws {
+    @Test func theLimitOfConnectionsHoldsForTheChain() async throws {
         let session = peer.session { $0.limits = ConnectionLimits(perOrigin: 1) }
         let held = try await streamOnResumedConnection(session)
         let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
