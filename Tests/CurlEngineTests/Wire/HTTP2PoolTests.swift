@@ -192,10 +192,11 @@ struct HTTP2PoolTests {
     @Test func aNewConnectionGetsNoMoreStreamsThanTheServerAllowedLast() async throws {
         let world = try World { peer, answers in
             guard peer.connection.ordinal > 1 else { return try Self.oneStream(peer, answers) }
+            // Nothing is written before the settings.
             _ = try peer.connection.read(exactly: 24)
-            let stream = try peer.readFurtherRequest()
             try peer.connection.wait(for: answers)
-            try peer.connection.write(Self.limit(1) + Self.answer(stream))
+            try peer.connection.write(Self.limit(1))
+            try peer.connection.write(Self.answer(try peer.readFurtherRequest()))
             _ = try peer.connection.readToEnd()
         }
         #expect(try await world.get().text == "good")
@@ -217,7 +218,7 @@ struct HTTP2PoolTests {
             let stream = try peer.readFurtherRequest()
             try peer.connection.write(Self.limit(0) + Self.answer(stream))
             try peer.connection.wait(for: answers)
-            try peer.connection.write(Self.limit(1))
+            try peer.connection.write(Self.limit(2))
             while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
         }
         #expect(try await world.get().text == "good")

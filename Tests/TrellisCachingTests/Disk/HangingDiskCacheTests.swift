@@ -109,7 +109,9 @@ struct HangingDiskCacheTests {
         let hasEnded = Locked(false)
         let call = Task {
             defer { hasEnded.withLock { $0 = true } }
-            return try await world.session.data(request.withTimeouts(Timeouts(idle: nil, total: nil))).0
+            // The moves are no time of the mock.
+            let limits = Timeouts(connect: nil, responseHead: nil, idle: nil, total: nil)
+            return try await world.session.data(request.withTimeouts(limits)).0
         }
         try await disk.isReached.opened()
         // The wait for the disk may begin after a move.

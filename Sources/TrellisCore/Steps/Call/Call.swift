@@ -108,8 +108,11 @@ package final class Call: Sendable {
 
     /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
     func note(_ request: Request, _ error: (any Error)? = nil) {
-        if let error = error as? TrellisError, !error.mayHaveSentBytes { return }
-        let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
+        let error = error as? TrellisError
+        if let error, !error.mayHaveSentBytes { return }
+        // What the server has not processed may be sent again, whatever its method.
+        let isHarmless = request.method.isIdempotent || error?.isUnprocessed == true
+        let traffic: EarlierTraffic = isHarmless ? .idempotent : .other
         if traffic > self.traffic { sentKinds.max(traffic.rawValue, ordering: .relaxed) }
     }
 
