@@ -241,7 +241,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     }
 
     /// Continues to receive in the next turn of the loop. The kernel reports a socket again, but not the bytes that TLS has received.
-    private func receiveSoon() {
+    func receiveSoon() {
         guard link.tls != nil, !receivesSoon else { return }
         receivesSoon = true
         engine.submit { [self] in

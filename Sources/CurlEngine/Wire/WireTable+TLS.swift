@@ -185,6 +185,8 @@ extension WireTable {
         pool.add(connection, of: transfer)
         connection.send(transfer)
         connection.isReady()
+        // The server speaks first. The kernel does not know of bytes that the TLS of a proxy has received.
+        if link.tls?.kind == .inLibcurl { connection.receiveSoon() }
         return true
     }
 
