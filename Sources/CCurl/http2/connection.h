@@ -22,6 +22,8 @@ struct ccurl_http2_fields {
   size_t lines_length, lines_capacity;
   const char *host;    // the value of the first Host
   size_t host_length;
+  const char *protocol; // the value of the first Upgrade
+  size_t protocol_length;
   bool has_accept, are_known;
 };
 

@@ -2,7 +2,7 @@
 
 #include "connection.h"
 
-enum { PSEUDO_FIELDS = 4, LENGTH_DIGITS = 20 };
+enum { PSEUDO_FIELDS = 5, LENGTH_DIGITS = 20 };
 
 static bool is_text(const char *name, size_t length, const char *other, size_t other_length) {
   return length == other_length && memcmp(name, other, length) == 0;
@@ -19,7 +19,8 @@ static bool is_dropped(const char *name, size_t length, const char *value, size_
   case 10: return IS(name, length, "connection") || IS(name, length, "keep-alive");
   case 14: return IS(name, length, "content-length") || IS(name, length, "http2-settings");
   case 16: return IS(name, length, "proxy-connection");
-  case 17: return IS(name, length, "transfer-encoding");
+  // A stream needs no key of a WebSocket (RFC 8441, section 5).
+  case 17: return IS(name, length, "transfer-encoding") || IS(name, length, "sec-websocket-key");
   default: return false;
   }
 }
@@ -85,7 +86,7 @@ static int32_t read_lines(struct ccurl_http2_fields *fields, const char *lines, 
   if (fields->are_known && fields->lines_length == length && memcmp(fields->lines, lines, length) == 0) return 0;
   fields->are_known = fields->has_accept = false;
   fields->count = fields->size = 0;
-  fields->host = NULL;
+  fields->host = fields->protocol = NULL;
   if (!reserve(fields, lines, length)) return CCURL_HTTP2_NO_MEMORY;
   if (length > 0) {
     memcpy(fields->lines, lines, length);
@@ -113,6 +114,10 @@ static int32_t read_lines(struct ccurl_http2_fields *fields, const char *lines, 
     if (fields->host == NULL && IS(line, end, "host")) {
       fields->host = value;
       fields->host_length = value_length;
+    }
+    if (fields->protocol == NULL && IS(line, end, "upgrade")) {
+      fields->protocol = value;
+      fields->protocol_length = value_length;
     }
     if (is_dropped(line, end, value, value_length)) continue;
     if (IS(line, end, "cookie")) add_cookie(fields, line, value, value_length);
@@ -150,15 +155,19 @@ int32_t ccurl_http2_submit(struct ccurl_http2 *connection, struct ccurl_http2_re
   if (!ccurl_is_token(request->method, request->method_length) || !is_visible(authority, authority_length) ||
       !is_visible(target + request->authority_length, path_length))
     return CCURL_HTTP2_BAD_TARGET;
+  if (request->is_extended_connect && fields->protocol == NULL) return CCURL_HTTP2_BAD_FIELD;
   bool is_connect = IS((const char *)request->method, request->method_length, "CONNECT");
-  nghttp2_nv *first = fields->list;
+  nghttp2_nv *first = fields->list + !request->is_extended_connect;
   first[0] = (nghttp2_nv){(uint8_t *)":method", (uint8_t *)request->method, 7, request->method_length, 0};
   first[1] = (nghttp2_nv){(uint8_t *)":authority", (uint8_t *)authority, 10, authority_length, 0};
   first[2] = (nghttp2_nv){(uint8_t *)":scheme", (uint8_t *)(request->is_secure ? "https" : "http"), 7,
                           request->is_secure ? 5 : 4, 0};
   first[3] = (nghttp2_nv){(uint8_t *)":path", (uint8_t *)target + request->authority_length, 5, path_length, 0};
-  size_t count = PSEUDO_FIELDS + fields->count;
-  if (is_connect) {
+  size_t count = PSEUDO_FIELDS - 1 + fields->count;
+  if (request->is_extended_connect) {
+    first[4] = (nghttp2_nv){(uint8_t *)":protocol", (uint8_t *)fields->protocol, 9, fields->protocol_length, 0};
+    count++;
+  } else if (is_connect) {
     // A tunnel has neither a scheme nor a path (RFC 9113, section 8.5).
     nghttp2_nv kept[] = {first[0], first[1]};
     memcpy(first + 2, kept, sizeof(kept));

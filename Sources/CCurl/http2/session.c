@@ -402,6 +402,10 @@ uint32_t ccurl_http2_allowed_streams(struct ccurl_http2 *connection) {
   return library.nghttp2_session_get_remote_settings(connection->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
+bool ccurl_http2_allows_extended_connect(struct ccurl_http2 *connection) {
+  return library.nghttp2_session_get_remote_settings(connection->session, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1;
+}
+
 void ccurl_http2_ping(struct ccurl_http2 *connection, uint64_t number) {
   uint64_t bytes = __builtin_bswap64(number);
   library.nghttp2_submit_ping(connection->session, 0, (const uint8_t *)&bytes);

@@ -91,6 +91,8 @@ const char *_Nonnull ccurl_http2_reason(struct ccurl_http2 *_Nonnull connection)
 bool ccurl_http2_takes_requests(struct ccurl_http2 *_Nonnull connection);
 // Returns the number of streams that the server allows.
 uint32_t ccurl_http2_allowed_streams(struct ccurl_http2 *_Nonnull connection);
+// Returns whether the server accepts an extended CONNECT (RFC 8441, section 3).
+bool ccurl_http2_allows_extended_connect(struct ccurl_http2 *_Nonnull connection);
 
 // The head of a request.
 struct ccurl_http2_request {
@@ -103,6 +105,7 @@ struct ccurl_http2_request {
   int64_t content_length;      // -1 if there is none
   bool is_secure;
   bool has_body;
+  bool is_extended_connect; // the method is CONNECT, for the protocol that the line Upgrade names (RFC 8441, section 4)
   size_t head_size; // set with the number of the stream: the number of bytes that the head would have in HTTP/1.1
 };
 #define CCURL_HTTP2_BAD_FIELD -1  // a line is no field

@@ -43,6 +43,8 @@ package struct EngineFailure: Error, Sendable {
         case http2
         /// The server has not agreed on HTTP/2, which the request demands.
         case http2NotAgreed
+        /// The server accepts no extended CONNECT (RFC 8441, section 3), which the request needs.
+        case extendedConnectNotOffered
         /// The peer violated HTTP/3, or the QUIC connection failed.
         case http3
         /// The server kept a call into libcurl busy until its connection was shut down.

@@ -86,6 +86,7 @@ extension HTTP2Session {
             let text = "the server ended the stream \(rest) bytes before the end of the body"
             return fail(stream, EngineFailure(kind: .bodyCutShort, message: text), by: end)
         }
+        guard !stream.isSwitched else { return finish(stream, .success(trailers)) }
         if stream.isRequestSent {
             unsafe ccurl_http2_forget(connection, stream.number)
         } else {
@@ -103,7 +104,8 @@ extension HTTP2Session {
         part.waits = true
         guard stream.isActive, unsafe !stream.sending.isHeldBack else { return part }
         let isStream = unsafe stream.sending.isStream
-        let next = unsafe isStream ? ask(stream, room) : copyBody(of: stream, into: room)
+        let other = unsafe otherBytes(of: stream, into: room)
+        let next = unsafe other ?? (isStream ? ask(stream, room) : copyBody(of: stream, into: room))
         guard stream.isActive, next.count > 0 || next.isEnd else { return part }
         if let rest = unsafe stream.sending.rest {
             // The server would not accept another length than the announced one.
@@ -127,6 +129,13 @@ extension HTTP2Session {
         unsafe stream.sending.isCut = next.count == room.count && room.count < Self.frameSize && !next.isEnd
         (part.count, part.is_end, part.waits) = (next.count, next.isEnd, false)
         return part
+    }
+
+    /// Writes the next bytes of another protocol; `nil` if the stream has none.
+    private func otherBytes(of stream: HTTP2Stream, into room: UnsafeMutableRawBufferPointer) -> HTTP2BodyPart? {
+        guard let upgrade = unsafe stream.upgrade, let connection = upgrade.connection else { return nil }
+        let count = unsafe connection.fill(room)
+        return HTTP2BodyPart(count: count, isEnd: upgrade.isLeaving && count < room.count)
     }
 
     private func copyBody(of stream: HTTP2Stream, into room: UnsafeMutableRawBufferPointer) -> HTTP2BodyPart {

@@ -71,6 +71,7 @@ extension HTTP2Session {
         if isAcknowledgement { return settingsAcknowledged() }
         let allowed = unsafe ccurl_http2_allowed_streams(connection)
         unsafe policy.didReceiveSettings(maximumStreams: allowed == .max ? nil : allowed)
+        settingsReceived()
         unsafe delegate.sessionDidChangeCapacity()
     }
 
@@ -144,6 +145,8 @@ extension HTTP2Session {
                     }
                 }
             }
+            // The bytes of another protocol have no length.
+            if unsafe stream.upgrade != nil, 200..<300 ~= wire.status { return }
             let hasNoBody = stream.traits.contains(.isHead) || WireHead.hasNoBody(status: wire.status)
             unsafe stream.receiving.rest = hasNoBody ? 0 : length
         } catch {

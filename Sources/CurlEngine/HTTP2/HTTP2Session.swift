@@ -28,6 +28,8 @@ final class HTTP2Session {
     /// What judges the connection.
     @exclusivity(unchecked) var policy: HTTP2Policy
     @exclusivity(unchecked) private var streams: [HTTP2Stream] = []
+    /// The streams of other protocols that end with their last bytes.
+    @exclusivity(unchecked) private var leaving: [HTTP2Stream] = []
     /// The bytes of the authority and the path of a request.
     @exclusivity(unchecked) private var target: [UInt8] = []
     /// The instant of the bytes that are being received.
@@ -76,7 +78,7 @@ final class HTTP2Session {
     func connectionEnded(_ failure: EngineFailure) {
         guard self.failure == nil else { return }
         self.failure = failure
-        for stream in unsafe streams where unsafe stream.receiving.end == nil {
+        for stream in unsafe streams where !stream.hasEnded {
             fail(stream, lost(stream, failure), by: .failed)
         }
     }
@@ -102,21 +104,39 @@ final class HTTP2Session {
 
     /// Begins a request. Its head is among the next bytes to be sent, unless the server allows no further stream.
     ///
-    /// Throws if a part of the head would be read as another part, or if ``takesStreams`` is `false`.
+    /// Throws if a part of the head would be read as another part, or if ``takesStreams`` is `false`. An extended CONNECT waits for the
+    /// server's settings. Its stream fails if the server does not offer it.
     ///
     /// - Parameter holdsBody: Whether the body waits for ``resumeBody(_:)``.
     func submit(_ options: TransferOptions, holdsBody: Bool = false) throws(EngineFailure) -> HTTP2Stream {
         guard takesStreams else { throw refusal }
         let stream = HTTP2Stream(options)
-        unsafe stream.sending.isHeldBack = holdsBody
+        if holdsBody { unsafe stream.sending.isHeldBack = true }
+        if unsafe stream.upgrade == nil || hasSettings {
+            try begin(stream, options)
+        } else {
+            unsafe stream.upgrade?.waiting = options
+        }
+        stream.index = unsafe streams.count
+        unsafe streams.append(stream)
+        unsafe policy.didOpenStream(at: delegate.now)
+        return stream
+    }
+
+    private func begin(_ stream: HTTP2Stream, _ options: TransferOptions) throws(EngineFailure) {
+        let isExtendedConnect = unsafe stream.upgrade != nil
+        guard unsafe !isExtendedConnect || ccurl_http2_allows_extended_connect(connection) else {
+            throw EngineFailure(kind: .extendedConnectNotOffered, message: "")
+        }
         unsafe target.removeAll(keepingCapacity: true)
         unsafe options.url.appendAuthority(to: &target)
         let authority = unsafe target.count
         unsafe options.appendPath(to: &target)
         let lines = options.headerLines ?? defaults
         let rest = unsafe stream.sending.rest, isStream = unsafe stream.sending.isStream
-        let hasBody = isStream && (rest != 0 || options.hasTrailers) || rest ?? 0 > 0
-        let number = unsafe options.method.utf8.span.withUnsafeBytes { method in
+        let hasBody = isExtendedConnect || isStream && (rest != 0 || options.hasTrailers) || rest ?? 0 > 0
+        let method = isExtendedConnect ? "CONNECT" : options.method
+        let number = unsafe method.utf8.span.withUnsafeBytes { method in
             unsafe target.withUnsafeBytes { target in
                 unsafe lines.bytes.withUnsafeBytes { lines in
                     guard let text = method.baseAddress, let start = target.baseAddress else {
@@ -125,7 +145,8 @@ final class HTTP2Session {
                     var request = unsafe ccurl_http2_request(
                         method: text, method_length: method.count, target: start, authority_length: authority,
                         target_length: target.count, lines: lines.baseAddress, lines_length: lines.count,
-                        content_length: rest ?? -1, is_secure: options.url.isSecure, has_body: hasBody, head_size: 0)
+                        content_length: rest ?? -1, is_secure: options.url.isSecure, has_body: hasBody,
+                        is_extended_connect: isExtendedConnect, head_size: 0)
                     let user = unsafe Unmanaged.passUnretained(stream).toOpaque()
                     defer { unsafe stream.sending.headSize = request.head_size }
                     return unsafe ccurl_http2_submit(connection, &request, user)
@@ -134,10 +155,21 @@ final class HTTP2Session {
         }
         guard number > 0 else { throw failure(ofSubmitting: number) }
         stream.number = number
-        stream.index = unsafe streams.count
-        unsafe streams.append(stream)
-        unsafe policy.didOpenStream(at: delegate.now)
-        return stream
+    }
+
+    /// Begins the requests that have waited for the server's settings.
+    func settingsReceived() {
+        guard !hasSettings else { return }
+        hasSettings = true
+        for stream in unsafe streams where stream.isActive {
+            guard let options = unsafe stream.upgrade?.waiting.take() else { continue }
+            do throws(EngineFailure) {
+                guard takesStreams else { throw refusal }
+                try begin(stream, options)
+            } catch {
+                fail(stream, error, by: .failed)
+            }
+        }
     }
 
     private func failure(ofSubmitting code: Int32) -> EngineFailure {
@@ -179,8 +211,26 @@ final class HTTP2Session {
     /// Ends a stream with a reset, without an event. If its head was not sent yet, nothing is sent.
     func cancel(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode = .cancel) {
         guard stream.isActive else { return }
-        if unsafe stream.receiving.end == nil { reset(stream, code) }
+        if !stream.hasEnded { reset(stream, code) }
         remove(stream)
+    }
+
+    /// Ends a stream with another protocol, without an event. Its last bytes and its end are among the next bytes to be sent, as far as
+    /// the server's windows allow. ``resetLeaving()`` ends what is left.
+    func finish(_ stream: HTTP2Stream) {
+        guard stream.isActive else { return }
+        unsafe stream.upgrade?.isLeaving = true
+        unsafe (stream.isHeld, stream.receiving.held, stream.receiving.start) = (false, [], 0)
+        unsafe leaving.append(stream)
+        resumeBody(stream)
+    }
+
+    /// Resets the streams that have not ended although ``finish(_:)`` was called. Returns whether there may have been some.
+    func resetLeaving() -> Bool {
+        let left = unsafe leaving
+        unsafe leaving = []
+        for stream in left { cancel(stream) }
+        return !left.isEmpty
     }
 
     /// The number of streams that have neither ended nor failed.
@@ -199,6 +249,8 @@ final class HTTP2Session {
     /// Tells the server that no more streams follow, with a GOAWAY. The present ones go on.
     func goAway() { unsafe ccurl_http2_go_away(connection, 0) }
 
+    /// Whether the server's settings are known.
+    private var hasSettings = false
     /// Whether the server has acknowledged the settings.
     private(set) var areSettingsAcknowledged = false
 
@@ -270,7 +322,7 @@ final class HTTP2Session {
         _ stream: HTTP2Stream, _ failure: EngineFailure, by end: HTTP2Policy.StreamEnd? = nil,
         resetting code: HTTP2ErrorCode = .protocolError
     ) {
-        guard stream.isActive, unsafe stream.receiving.end == nil else { return }
+        guard stream.isActive, !stream.hasEnded else { return }
         if let end {
             unsafe policy.didCloseStream(end)
             unsafe ccurl_http2_forget(connection, stream.number)
@@ -283,7 +335,7 @@ final class HTTP2Session {
     /// Ends a stream, after the bytes that its reader has not taken yet.
     func finish(_ stream: HTTP2Stream, _ end: Result<WireFields, EngineFailure>) {
         guard unsafe stream.receiving.heldCount == 0 else { return unsafe stream.receiving.end = end }
-        remove(stream)
+        if stream.isSwitched, case .success = end { unsafe stream.receiving.end = end } else { remove(stream) }
         switch end {
         case .success(let trailers): unsafe delegate.streamDidEnd(stream, trailers: trailers)
         case .failure(let failure): unsafe delegate.streamDidFail(stream, failure)
@@ -304,6 +356,7 @@ final class HTTP2Session {
     private func remove(_ stream: HTTP2Stream) {
         stream.isActive = false
         unsafe (stream.sending.bytes, stream.receiving.held, stream.receiving.start) = ([], [], 0)
+        unsafe stream.upgrade?.connection?.dropBytes()
         let last = unsafe streams.removeLast()
         guard last !== stream else { return }
         unsafe streams[stream.index] = last

@@ -32,6 +32,16 @@ final class HTTP2Stream {
         var heldCount: Int { held.count - start }
     }
 
+    /// What an extended CONNECT asks for (RFC 8441).
+    struct Upgrade {
+        /// The request, while it waits for the server's settings.
+        var waiting: TransferOptions?
+        /// The other protocol's bytes, if the server has accepted it.
+        var connection: SwitchedConnection?
+        /// Whether the stream ends with the bytes that are left.
+        var isLeaving = false
+    }
+
     /// The number of the stream (RFC 9113, section 5.1.1).
     var number: Int32 = 0
     /// The place of the stream in its session.
@@ -63,6 +73,8 @@ final class HTTP2Stream {
     @exclusivity(unchecked) var receiving = Receiving()
     /// The window for the response's body; `nil` before the first bytes.
     @exclusivity(unchecked) var window: HTTP2ReceiveWindow?
+    /// The other protocol of the stream, if the request asks for one.
+    @exclusivity(unchecked) var upgrade: Upgrade?
 
     /// Whether the rest of the request's body is held back.
     var isBodyHeldBack: Bool { unsafe sending.isHeldBack }
@@ -76,10 +88,22 @@ final class HTTP2Stream {
         if options.method == "CONNECT" { traits.insert(.isConnect) }
         self.traits = traits
         headLimit = options.maximumHeaderBytes
+        if options.isExtendedConnect { unsafe (upgrade, sending.isHeldBack) = (Upgrade(), true) }
         switch options.body {
         case .none: break
         case .bytes(let bytes): unsafe (sending.bytes, sending.rest) = (bytes, Int64(bytes.count))
         case .stream(let length): unsafe (sending.isStream, sending.rest) = (true, length)
+        }
+    }
+
+    /// Whether the server has accepted another protocol.
+    var isSwitched: Bool { unsafe upgrade?.connection != nil }
+    /// Whether the response has ended, after which nothing follows but held bytes. The client's bytes of another protocol may follow.
+    var hasEnded: Bool {
+        switch unsafe receiving.end {
+        case nil: false
+        case .success: !isSwitched
+        case .failure: true
         }
     }
 }

@@ -74,6 +74,10 @@ extension TransferReport {
             (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
             bytesSent = Int64(wire.stream?.sentCount ?? 0) + transfer.sending.takenBytes
             bytesReceived = Int64(wire.stream?.headBytes ?? 0) + transfer.receiving.count
+            if let moved = transfer.connection.switched?.movedBytes {
+                bytesSent += moved.sent
+                bytesReceived += moved.received
+            }
             return
         }
         guard let connection = wire.connection else { return }

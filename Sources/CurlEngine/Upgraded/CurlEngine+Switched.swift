@@ -5,15 +5,15 @@ extension CurlEngine {
     /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already,
     /// and the kernel does not report those: so each call receives first and waits for the socket afterwards.
     func advanceSwitched(_ transfer: Transfer) {
-        guard let connection = transfer.wire.connection, let switched = transfer.connection.switched,
-            !transfer.isCancelled
-        else { return }
+        guard let switched = transfer.connection.switched, !transfer.isCancelled else { return }
         if let failure = transfer.failure {
             // The watchdog has shut down the connection.
             switched.didFail(failure)
             switched.wakeReader()
             return wire.end(transfer, nil)
         }
+        if let connection = transfer.wire.http2 { return connection.advance(transfer, switched) }
+        guard let connection = transfer.wire.connection else { return }
         let step = switched.serve(ConnectionChannel(connection.link), wire)
         guard !transfer.isCancelled else { return }
         switch step {

@@ -74,6 +74,42 @@ extension SwitchedConnection {
         for writer in writers { writer.reply.resume(with: .success(())) }
     }
 
+    /// Moves outgoing bytes into the frame of a stream. Returns their number.
+    func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 0
+        // The stream asks again after a full frame.
+        while count < room.count, let slice = nextSlice() {
+            let part = min(slice.range.count, room.count - count)
+            let target = unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...])
+            unsafe slice.withBytes { unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<part])) }
+            didSend(part)
+            count += part
+        }
+        return count
+    }
+
+    /// Adds bytes that a stream has received. Returns whether the reader takes more.
+    func receive(_ bytes: RawSpan) -> Bool {
+        let (isStored, hasRoom) = state.withLock { state in
+            guard state.received.append(bytes) else { return (false, false) }
+            state.moved.received += Int64(bytes.byteCount)
+            if state.received.count >= Self.readAhead { state.isFull = true }
+            return (true, !state.isFull)
+        }
+        if !isStored { didFail(EngineFailure(kind: .outOfMemory, message: "no memory for the received bytes")) }
+        tellReader()
+        return hasRoom
+    }
+
+    /// Whether the reader takes more bytes of a stream, and whether this side has ended the connection.
+    var flow: (takesMore: Bool, hasEnded: Bool) { state.withLock { (!$0.isFull, $0.end != nil) } }
+
+    /// Records that the peer has sent all its bytes.
+    func peerDidEnd() {
+        state.withLock { $0.hasPeerEnded = true }
+        tellReader()
+    }
+
     /// Ends sending. The peer's last bytes can still be read, which may say why.
     private func sendingHasFailed(_ failure: EngineFailure) {
         let writers = state.withLock { state -> [Waiter<Void>] in

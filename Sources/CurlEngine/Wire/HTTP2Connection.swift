@@ -149,7 +149,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         } catch {
             return table.end(transfer, error)
         }
-        transfer.delegate?.transferIsConnected()
+        // An extended CONNECT may still wait for the server's settings.
+        if !transfer.options.isExtendedConnect { transfer.delegate?.transferIsConnected() }
         // The delegate may have cancelled the transfer, of which nothing is sent then, although the frames may leave before the changes.
         if transfer.isCancelled || transfer.failure != nil {
             if let stream = transfer.wire.stream { session.cancel(stream) }
@@ -165,7 +166,9 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         transfer.connection.wire.http2 = nil
         stream?.transfer = nil
         count -= 1
-        if let stream, stream.isActive { session?.cancel(stream) }
+        if let stream, stream.isSwitched { session?.finish(stream) }
+        if let stream, stream.isActive, !stream.isSwitched { session?.cancel(stream) }
+        transfer.connection.switched = nil
         lastUse = engine.now
         isReady()
         if count == 0, !isLeaving, phase == .open { table.setIdle(self, true) }
@@ -279,7 +282,8 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
                 guard start == rest.count else { break }
                 (rest, start) = (Data(), 0)
             }
-            guard left > 0, let session, session.wantsWrite, let buffer = unsafe table.buffer else { break }
+            guard left > 0, let session, session.wantsWrite || session.resetLeaving(), let buffer = unsafe table.buffer
+            else { break }
             let count = unsafe session.fill(buffer)
             guard count > 0 else { break }
             left -= count
@@ -410,6 +414,9 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         }
         noteFirstByte(transfer)
         transfer.activity.last = engine.now
+        if transfer.options.isExtendedConnect, 200..<300 ~= head.status {
+            return switchProtocols(head, on: stream, of: transfer)
+        }
         if transfer.options.decodesContent, head.fields.firstValueLength(of: Self.contentEncoding) != nil {
             transfer.receiving.codings = head.fields.contentCodings
         }
@@ -432,6 +439,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     func stream(_ stream: HTTP2Stream, didReceiveBody bytes: RawSpan) {
         guard let transfer = present(stream) else { return }
         transfer.activity.last = engine.now
+        if let switched = transfer.connection.switched { return receive(bytes, on: stream, for: switched) }
         if transfer.receiving.count > 0 || transfer.receiving.codings.isEmpty || transfer.prepareDecoding() {
             transfer.receiving.count += Int64(bytes.byteCount)
             if let decoder = transfer.receiving.decoder {
@@ -448,6 +456,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     func streamDidEnd(_ stream: HTTP2Stream, trailers: WireFields) {
         if pool.calm.end != nil { pool.calm.didReceiveResponse(at: now) }
         guard let transfer = present(stream) else { return }
+        if let switched = transfer.connection.switched { return switched.peerDidEnd() }
         table.end(transfer, nil, trailers: trailers, keeps: true)
     }
 
@@ -456,9 +465,11 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         if phase == .abandoned { return transfer.abandon() }
         // The cancellation is handled with the changes.
         guard !transfer.isCancelled else { return }
+        if let switched = transfer.connection.switched { return fail(switched, failure) }
         guard transfer.failure == nil else { return table.end(transfer, nil) }
         // Further heads may follow those that were too large. They would count against the other streams.
         if case .head(.tooLarge) = failure.kind { leave(in: table) }
+        if failure.kind == .extendedConnectNotOffered { return table.end(transfer, failure) }
         let reason = reason(failure, of: stream, transfer)
         if reason.asksForCalm { pool.calm.didReceiveCall(at: now) }
         var repetition =
@@ -548,6 +559,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     private func noteSending(_ stream: HTTP2Stream) {
         guard let transfer = present(stream) else { return }
         transfer.activity = (engine.now, engine.now)
+        if transfer.options.isExtendedConnect { transfer.delegate?.transferIsConnected() }
     }
 
     func streamDidSendRequest(_ stream: HTTP2Stream) {}

@@ -31,13 +31,16 @@ extension TransferOptions {
 
     /// Whether HTTP/2 is spoken for the transfer, if the server does so.
     var sharesStreams: Bool {
-        guard EngineConfiguration.sharesConnections, !switchesProtocols else { return false }
+        guard EngineConfiguration.sharesConnections, !switchesProtocols || isExtendedConnect else { return false }
         switch version {
         case .http2OverTLS, .http2Only, .http3WithFallback: return url.isSecure
         case .http2PriorKnowledge: return url.isSecure || forwardProxy == nil
         case .http1, .http3Only: return false
         }
     }
+
+    /// Whether the request asks for a stream that carries another protocol (RFC 8441), and not for a connection.
+    var isExtendedConnect: Bool { switchesProtocols && (version == .http2Only || version == .http2PriorKnowledge) }
 
     /// Returns the protocols that are offered to the server in the TLS handshake.
     ///

@@ -1,7 +1,8 @@
 extension TrellisError {
     /// The reason why a conversation over a WebSocket (RFC 6455) failed.
     public enum WebSocketFailure: Error, Sendable, Hashable {
-        /// The server's response has the status 101, but does not belong to the handshake of the request (RFC 6455, section 4.1).
+        /// The server's response has the status 101, but does not belong to the handshake of the request (RFC 6455, section 4.1); or the
+        /// request demands HTTP/2, over which the server offers no WebSockets (RFC 8441).
         case handshake(String)
         /// The server broke the protocol, and was told so with the close code 1002 or 1007.
         case protocolViolation(String)

@@ -43,6 +43,8 @@ extension TransportFailure {
         case .contentCoding: .invalidResponse(.contentCoding(text))
         case .http2: .exchangeFailed(.http2(text))
         case .http2NotAgreed: .exchangeFailed(.http2NotAgreed)
+        case .extendedConnectNotOffered:
+            .webSocketFailed(.handshake("the server does not offer WebSockets over HTTP/2 (RFC 8441)"))
         case .http3: .exchangeFailed(.http3(text))
         case .flooded: .exchangeFailed(.flooded)
         case .bodyNotReplayable: .bodyFailed(.notReplayable)

@@ -106,6 +106,48 @@ struct SessionRequestTests {
         #expect(post.sentCount == "POST /b?c \(head)Content-Length: 3\r\n\r\n".utf8.count + 3)
     }
 
+    // MARK: Extended CONNECT (RFC 8441)
+
+    @Test func anExtendedCONNECTWaitsForTheServersSettings() throws {
+        let run = try SessionRun()
+        let lines = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Accept:", "Host: b.example"]
+        let stream = try run.submit(url: "https://a.example/x", lines: lines, switchesProtocols: true)
+        try run.submit()
+        #expect(run.sentText().filter { $0.hasPrefix("HEADERS") } == ["HEADERS 1, end"] && stream.number == 0)
+        #expect(run.session?.activeStreams == 2)
+        run.receive(HTTP2Bytes.settings([(8, 1)]))
+        let frames = run.sent().filter { $0.kind == 1 }
+        #expect(frames.map(\.text) == ["HEADERS 3"] && stream.number == 3)
+        let later = try SessionRun()
+        later.receive(HTTP2Bytes.settings([(8, 1)]))
+        try later.submit(url: "https://a.example/x", lines: lines, switchesProtocols: true)
+        let target = [":method: CONNECT", ":authority: b.example", ":scheme: https", ":path: /x"]
+        #expect(try fields(later) == target + [":protocol: websocket"])
+    }
+
+    @Test(arguments: [[], [(8, 0)]] as [[(UInt16, UInt32)]])
+    func anExtendedCONNECTThatIsNotOfferedSendsNothing(_ settings: [(UInt16, UInt32)]) throws {
+        let run = try SessionRun()
+        try run.submit(lines: ["Upgrade: websocket"], switchesProtocols: true)
+        run.receive(HTTP2Bytes.settings(settings))
+        #expect(run.failures.map(\.kind) == [.extendedConnectNotOffered])
+        #expect(throws: EngineFailure.self) {
+            try run.submit(lines: ["Upgrade: websocket"], switchesProtocols: true)
+        }
+        #expect(!run.sentText().contains { $0.hasPrefix("HEADERS") } && run.session?.activeStreams == 0)
+    }
+
+    @Test func anExtendedCONNECTThatWaitsCanEnd() throws {
+        let run = try SessionRun()
+        let stream = try run.submit(lines: ["Upgrade: websocket"], switchesProtocols: true)
+        run.session?.cancel(stream)
+        #expect(run.session?.activeStreams == 0)
+        try run.submit(lines: ["Upgrade: websocket"], switchesProtocols: true)
+        run.session?.connectionEnded(EngineFailure(kind: .receive, message: "lost"))
+        #expect(run.events.last == "failed 0: receive lost, unprocessed" && run.session?.activeStreams == 0)
+        #expect(!run.sentText().contains { $0.hasPrefix("HEADERS") || $0.hasPrefix("RST_STREAM") })
+    }
+
     // MARK: Bodies
 
     @Test func aBodyInMemory() throws {

@@ -58,12 +58,13 @@ final class SessionRun: HTTP2SessionDelegate {
     @discardableResult
     func submit(
         _ method: String = "GET", url: String = "https://a.example/", lines: [String]? = nil,
-        body: TransferOptions.Body = .none, limit: Int = 64 << 10, hasTrailers: Bool = false, holdsBody: Bool = false
+        body: TransferOptions.Body = .none, limit: Int = 64 << 10, hasTrailers: Bool = false, holdsBody: Bool = false,
+        switchesProtocols: Bool = false
     ) throws -> HTTP2Stream {
         let options = TransferOptions(
             url: try WireURL(parsing: url), method: method, headerLines: lines.map { HeaderLines(lines: $0) },
-            body: body,
-            maximumHeaderBytes: limit, hasTrailers: hasTrailers)
+            body: body, version: switchesProtocols ? .http2Only : .http2OverTLS,
+            maximumHeaderBytes: limit, hasTrailers: hasTrailers, switchesProtocols: switchesProtocols)
         let stream = try #require(session).submit(options, holdsBody: holdsBody)
         streams.append(stream)
         return stream
