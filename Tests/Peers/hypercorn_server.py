@@ -1,6 +1,7 @@
 """A server of the package hypercorn, whose program talks while it listens. Prints {"ca": PATH, "ports": {"tls", "cleartext"}}.
 
-The port tls offers HTTP/2 and HTTP/1.1; cleartext speaks HTTP/1.1, and HTTP/2 with prior knowledge. Paths:
+The port tls offers HTTP/2 and HTTP/1.1; cleartext speaks HTTP/1.1, and HTTP/2 with prior knowledge. A WebSocket gets a message with the version
+of HTTP, and then its messages back. Paths:
 
     /echo       sends each part of the body back as soon as it comes
     /then/N     reads the body, and then sends N lines, each in a part of its own: the request ends first
@@ -30,7 +31,17 @@ async def parts(receive):
             return
 
 
+async def converse(scope, receive, send):
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": scope["http_version"]})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "bytes": message.get("bytes"), "text": message.get("text")})
+
+
 async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        return await converse(scope, receive, send)
     if scope["type"] != "http":
         return
     path, count = scope["path"], 0

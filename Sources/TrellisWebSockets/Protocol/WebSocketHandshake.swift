@@ -43,11 +43,26 @@ struct WebSocketHandshake: Sendable {
         fields[.secWebSocketExtensions] = compression.map(WebSocketDeflate.offer)
     }
 
-    /// Returns the result of the handshake from a response with status 101 (RFC 6455, section 4.1, and RFC 9110, section 7.8).
+    /// Returns the result of the handshake from a response with status 101 (RFC 6455, section 4.1, and RFC 9110, section 7.8), or from one
+    /// that has accepted a stream (RFC 8441, section 5).
     ///
-    /// - Parameter key: The key of the request that was answered: its `Sec-WebSocket-Key`.
+    /// - Parameter key: The key of the request that was answered, its `Sec-WebSocket-Key`; `nil` over HTTP/2, where there is none.
     /// - Throws: A failure with the first field that is missing or wrong.
-    func check(_ fields: HTTPFields, key: String) throws(TrellisError.WebSocketFailure) -> Agreement {
+    func check(_ fields: HTTPFields, key: String?) throws(TrellisError.WebSocketFailure) -> Agreement {
+        if let key { try checkUpgrade(fields, key: key) }
+        var agreement = Agreement()
+        agreement.subprotocol = try subprotocol(fields[values: .secWebSocketProtocol])
+        let extensions = fields[values: .secWebSocketExtensions]
+        do throws(WebSocketExtension.Refusal) {
+            agreement.compression = try compression(extensions)
+        } catch {
+            throw .handshake("the server's Sec-WebSocket-Extensions \(error.message)")
+        }
+        agreement.extensions = extensions.joined(separator: ", ")
+        return agreement
+    }
+
+    private func checkUpgrade(_ fields: HTTPFields, key: String) throws(TrellisError.WebSocketFailure) {
         let upgrades = fields[values: .upgrade]
         guard upgrades.count == 1, upgrades[0].lowercasedASCII().hasSameBytes(as: "websocket") else {
             throw .handshake("the server's Upgrade is \(Self.quoted(upgrades)), not \"websocket\"")
@@ -63,16 +78,6 @@ struct WebSocketHandshake: Sendable {
                     ? "the server sent no Sec-WebSocket-Accept"
                     : "the server's Sec-WebSocket-Accept does not belong to the key of the request")
         }
-        var agreement = Agreement()
-        agreement.subprotocol = try subprotocol(fields[values: .secWebSocketProtocol])
-        let extensions = fields[values: .secWebSocketExtensions]
-        do throws(WebSocketExtension.Refusal) {
-            agreement.compression = try compression(extensions)
-        } catch {
-            throw .handshake("the server's Sec-WebSocket-Extensions \(error.message)")
-        }
-        agreement.extensions = extensions.joined(separator: ", ")
-        return agreement
     }
 
     private func subprotocol(_ values: [String]) throws(TrellisError.WebSocketFailure) -> String? {

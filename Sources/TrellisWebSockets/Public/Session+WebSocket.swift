@@ -51,7 +51,8 @@ extension Session {
     ///
     /// The handshake takes the ordinary steps of a request: adapters, authentication, redirects, retries, cookies, proxies, and limits on
     /// time (``Timeouts``), which end with the handshake. ``WebSocketOptions/totalTimeout`` is the limit on the whole conversation. The
-    /// connection is one of HTTP/1.1 of its own, and counts among the connections to its origin.
+    /// connection is one of HTTP/1.1 of its own, and counts among the connections to its origin. A request that demands HTTP/2
+    /// (``Request/httpVersion``) gets a stream of the origin's HTTP/2 connection instead, if the server offers that (RFC 8441).
     ///
     /// - Parameters:
     ///   - request: The request of the handshake: a GET without a body. `wss` stands for `https` and `ws` for `http`. The fields of the
@@ -64,8 +65,8 @@ extension Session {
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The open connection.
     /// - Throws: ``TrellisError``: of kind ``TrellisError/Kind/unacceptableStatus`` with the response and the beginning of its body if its
-    ///   status is not 101, of kind ``TrellisError/Kind/webSocket`` if it does not belong to the handshake; `CancellationError` in a
-    ///   cancelled task.
+    ///   status is not 101 (over HTTP/2: 2xx), of kind ``TrellisError/Kind/webSocket`` if it does not belong to the handshake;
+    ///   `CancellationError` in a cancelled task.
     public func webSocket(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         query: KeyValuePairs<String, String> = [:],
@@ -153,8 +154,9 @@ extension Session {
         }
         let agreement: WebSocketHandshake.Agreement
         do throws(TrellisError.WebSocketFailure) {
+            let key = answer.request?.headers[.secWebSocketKey] ?? ""
             agreement = try opening.handshake.check(
-                answer.response.headers, key: answer.request?.headers[.secWebSocketKey] ?? "")
+                answer.response.headers, key: answer.response.version == .http2 ? nil : key)
         } catch {
             connection.close()
             throw Answer(request: request, response: answer.response, body: nil).error(.webSocketFailed(error))

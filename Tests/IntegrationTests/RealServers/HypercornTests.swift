@@ -94,6 +94,26 @@ struct HypercornTests {
         await session.shutdown()
     }
 
+    @Test(arguments: Way.allCases)
+    func webSockets(_ way: Way) async throws {
+        let session = session(way)
+        let url = try peer.url(way.isSecure ? "tls" : "cleartext", "/", scheme: way.isSecure ? "wss" : "ws")
+        let policy: HTTPVersionPolicy? = !way.isHTTP2 ? nil : way.isSecure ? .http2 : .http2PriorKnowledge
+        let request = Request(url).withHTTPVersion(policy)
+        let socket = try await session.webSocket(request)
+        #expect(try await socket.receive() == .text(way.isHTTP2 ? "2" : "1.1"))
+        #expect(socket.extensions.contains("permessage-deflate"))
+        for size in [0, 5, 1_024, 65_536, 1 << 20] {
+            let message = WebSocketMessage.binary(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7919 >> 8) }))
+            try await socket.send(message)
+            #expect(try await socket.receive() == message)
+        }
+        try await socket.ping()
+        try await socket.close()
+        #expect(socket.closeCode == .normalClosure)
+        await session.shutdown()
+    }
+
     /// The body's source has no more chunks, and has not ended either. Over HTTP/2, this server does not reset the stream, without which no
     /// libcurl sees the end of the response.
     @Test(arguments: [Way.http1, .secureHTTP1])

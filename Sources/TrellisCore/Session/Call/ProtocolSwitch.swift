@@ -2,13 +2,14 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// The response to a request that asks the server to switch protocols (RFC 9110, section 7.8).
+/// The response to a request that asks the server to switch protocols (RFC 9110, section 7.8), or for a stream with another protocol
+/// (RFC 8441).
 package struct ProtocolSwitch: Sendable {
-    /// The response: of status 101 if the server has switched protocols.
+    /// The response: of status 101, or 2xx over HTTP/2, if the server has switched protocols.
     package let response: Response
     /// The request that was answered, as it was sent: the last one after redirects and retries; `nil` after a response that refuses.
     package let request: Request?
-    /// The connection after a response of status 101; `nil` if the server has refused. The connection stays open until it is closed or
+    /// The connection after such a response; `nil` if the server has refused. The connection stays open until it is closed or
     /// released, and its place among the connections to its origin is taken until then.
     package let connection: (any DuplexConnection)?
     /// The body of a response that refuses, up to 64 KiB.
@@ -69,7 +70,7 @@ extension Request {
         }
         var request = self
         request.url = url.withHTTPScheme
-        request.httpVersion = .http1Only
+        request.httpVersion = versionOfConnection
         request.headers[.upgrade] = name
         request.headers[.connection] = "Upgrade"
         return request

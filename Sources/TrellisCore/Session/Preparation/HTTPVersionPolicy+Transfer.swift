@@ -1,15 +1,15 @@
 import CurlEngine
 
 extension Request {
-    /// Returns the HTTP versions of the request's transfer. A connection that switches protocols is one of HTTP/1.1, even if an adapter
-    /// has set another version (RFC 9113, section 8.6). libcurl sends trailers over HTTP/1.1 only.
+    /// Returns the HTTP versions of the request's transfer. A connection that switches protocols is one of HTTP/1.1 (RFC 9113, section
+    /// 8.6), unless the request itself demands HTTP/2 (RFC 8441). libcurl sends trailers over HTTP/1.1 only.
     ///
     /// - Parameter policy: The policy of the session, for a request without its own.
     func versions(
         to url: WireURL, by policy: HTTPVersionPolicy, delivery: Delivery, isAlternative: Bool
     ) throws(TrellisError) -> TransferOptions.Version {
         if isAlternative { return .http3Only }
-        if delivery == .connection { return .http1 }
+        if delivery == .connection { return try versionOfConnection.versions(to: url) }
         let policy = httpVersion ?? policy
         guard trailers != nil, body != nil else { return try policy.versions(to: url) }
         guard LibcurlFeatures.current.sendsTrailers else {
@@ -19,6 +19,14 @@ extension Request {
         case .automatic, .http1Only, .http3Preferred: return .http1
         case .http2, .http2PriorKnowledge, .http3Only:
             throw TrellisError(.unsupported("trailers of a request over \(policy)"))
+        }
+    }
+
+    /// The versions for a connection that switches protocols.
+    var versionOfConnection: HTTPVersionPolicy {
+        switch httpVersion {
+        case .http2, .http2PriorKnowledge: httpVersion ?? .http1Only
+        default: .http1Only
         }
     }
 }
