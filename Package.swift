@@ -194,7 +194,7 @@ let package = Package(
             name: "TrellisFoundationTests", dependencies: ["Trellis", "TrellisFoundation", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
-            name: "TrellisTestingTests", dependencies: ["CurlEngine", "Trellis", "TrellisTesting"],
+            name: "TrellisTestingTests", dependencies: ["CurlEngine", "TestSupport", "Trellis", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisTestTraitsTests",
