@@ -9,7 +9,8 @@
 #   … --filter PATTERN      only the tests that match, as `swift test --filter` has it
 #
 # The soak sends 100,000 requests with each number of engines; TRELLIS_SOAK_REQUESTS sets another number. The soak over origins sends
-# TRELLIS_SOAK_ORIGINS_REQUESTS requests, 20,000 unless set.
+# TRELLIS_SOAK_ORIGINS_REQUESTS requests, 20,000 unless set. The soak over an unkind server of HTTP/2 sends 20,000 requests, or as many as it
+# can in TRELLIS_SOAK_HTTP2_SECONDS, for example 900.
 #
 # Suites whose servers are missing are skipped with a line about that; with CI=true they fail.
 set -uo pipefail

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -213,17 +212,11 @@ private struct OriginsSoak: Sendable {
             if live == 0, Token.count.withLock({ $0 }) == 0, Descriptors.socketCount == sockets { break }
             await Task.yield()
         }
-        Self.trimHeap()
+        ProcessFootprint.trimHeap()
         return Footprint(
-            bytes: Self.residentBytes(), descriptors: Descriptors.count, threads: Self.count("/proc/self/task"),
+            bytes: ProcessFootprint.residentBytes, descriptors: Descriptors.count,
+            threads: ProcessFootprint.threadCount,
             requests: await session.liveRequestCount, timers: await timerCount(session))
-    }
-
-    /// Returns the free memory of the allocator to the system, with `malloc_trim`, which the module of the C library does not export.
-    private static func trimHeap() {
-        guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
-        typealias Trim = @convention(c) (Int) -> Int32
-        _ = unsafe unsafeBitCast(symbol, to: Trim.self)(0)
     }
 
     private func timerCount(_ session: Session) async -> Int {
@@ -231,15 +224,5 @@ private struct OriginsSoak: Sendable {
         return await withContinuation { continuation in
             engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
         }
-    }
-
-    private static func count(_ folder: String) -> Int {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? -1
-    }
-
-    private static func residentBytes() -> Int {
-        guard let file = FileManager.default.contents(atPath: "/proc/self/statm") else { return -1 }
-        let words = String(decoding: file, as: UTF8.self).split(separator: " ")
-        return (words.count > 1 ? Int(words[1]) ?? -1 : -1) * 4096
     }
 }
