@@ -66,22 +66,50 @@ func runIdle(client *http.Client, w work) error {
 	return nil
 }
 
+// runWaitingStreams measures the requests that the server has received, while nothing happens.
+func runWaitingStreams(client *http.Client, w work) error {
+	idle := startReport()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	group := sendInBackground(ctx, client, w)
+	if _, err := ask(w, fmt.Sprintf("/control/open/%d", w.concurrency)); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	report := startReport()
+	report.IdleRSS = idle.IdleRSS
+	time.Sleep(time.Duration(w.seconds * 1e9))
+	report.stop()
+	report.EndRSS = statusMB("VmRSS:")
+	report.Requests = 1
+	cancel()
+	group.Wait()
+	report.print(nil)
+	return nil
+}
+
+// sendInBackground sends all requests at once, until the context is cancelled.
+func sendInBackground(ctx context.Context, client *http.Client, w work) *sync.WaitGroup {
+	group := new(sync.WaitGroup)
+	group.Add(w.concurrency)
+	for i := 0; i < w.concurrency; i++ {
+		go func(i int) {
+			defer group.Done()
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.originURL(i%w.origins), nil)
+			if err == nil {
+				body(client.Do(request))
+			}
+		}(i)
+	}
+	return group
+}
+
 // runCancel cancels all requests once the server has received them, and measures until the server has seen every socket closed.
 func runCancel(client *http.Client, w work) error {
 	idle := startReport()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var group sync.WaitGroup
-	group.Add(w.concurrency)
-	for i := 0; i < w.concurrency; i++ {
-		go func() {
-			defer group.Done()
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
-			if err == nil {
-				body(client.Do(request))
-			}
-		}()
-	}
+	group := sendInBackground(ctx, client, w)
 	if _, err := ask(w, fmt.Sprintf("/control/open/%d", w.concurrency)); err != nil {
 		return err
 	}

@@ -103,6 +103,8 @@ func run() error {
 		return runInFlight(client, w)
 	case "idle":
 		return runIdle(client, w)
+	case "waiting-streams":
+		return runWaitingStreams(client, w)
 	case "cancel":
 		return runCancel(client, w)
 	}

@@ -14,6 +14,9 @@ public protocol Client: Sendable {
     /// Streams the body of a GET into the sink.
     func download(_ url: String, into sink: inout ByteSink) async throws
 
+    /// Reads the first chunk of the body of a GET, stops while the closure runs, and then gives the rest up.
+    func read(_ url: String, stoppingWhile stop: @escaping @Sendable () async -> Void) async throws
+
     /// Downloads the body of a GET into a file, and returns its length. The default implementation streams the body into the
     /// file.
     func download(_ url: String, toFile path: String) async throws -> Int64
@@ -88,6 +91,11 @@ extension Client {
             }
             return bytes
         }
+    }
+
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with readers that stop.
+    public func read(_ url: String, stoppingWhile stop: @escaping @Sendable () async -> Void) async throws {
+        throw UnexpectedAnswer("no reader that stops")
     }
 
     /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with lines.

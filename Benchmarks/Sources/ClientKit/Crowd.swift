@@ -56,7 +56,7 @@ func measureCancel(_ client: some Client, _ work: Work) async {
 }
 
 /// Sends a question to the test server, and waits for its reply without blocking a thread of the pool.
-private func ask(_ question: String, _ work: Work) async -> UInt64 {
+func ask(_ question: String, _ work: Work) async -> UInt64 {
     await withCheckedContinuation { continuation in
         let context = Unmanaged.passRetained(Waiter(continuation)).toOpaque()
         control_ask_in_background(work.controlPort, question, context) { context, answer in

@@ -24,6 +24,9 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         case .cacheFill: try await measureCacheFilling(client, work)
         case .cacheOpen: try await measureCacheOpening(client, work)
         case .cancel: await measureCancel(client, work)
+        case .waitingStreams: await measureWaitingStreams(client, work)
+        case .readers: try await measureReaders(client, work, stopped: 0)
+        case .readersBesideStopped: try await measureReaders(client, work, stopped: work.concurrency)
         case .lines, .sse, .ndjson: try await measureText(client, work)
         }
         await client.shutdown()

@@ -50,6 +50,12 @@ public struct Work: Sendable {
         case idle
         /// Very many requests at once, which are cancelled.
         case cancel
+        /// Very many requests at once over few connections, which the server does not answer.
+        case waitingStreams = "waiting-streams"
+        /// Many bodies at once, which are discarded.
+        case readers
+        /// The same beside as many responses whose readers have stopped.
+        case readersBesideStopped = "readers-beside-stopped"
         /// One large body of text, read as its elements.
         case lines, sse, ndjson
         /// One message there and back after the other, on a WebSocket.

@@ -73,22 +73,42 @@ static void idle(crowd *crowd, report *report) {
     report_stop(report);
 }
 
-/// Cancels all requests once the server has received them, and measures until the server has seen every socket closed.
-static void cancel_all(crowd *crowd, report *report) {
+static void wait_until_received(crowd *crowd) {
     char question[64];
     snprintf(question, sizeof question, "/control/open/%ld", crowd->work->concurrency);
     int open = control_ask(crowd->work->control_port, question);
     loop_watch(&crowd->loop, open);
     while (!crowd->loop.watched_readable) loop_run_once(&crowd->loop, ended);
     control_answer(open);
+}
 
-    double idle_rss_mb = report->idle_rss_mb;
-    report_start(report);
-    report->idle_rss_mb = idle_rss_mb;
+static void remove_all(crowd *crowd) {
     for (long i = 0; i < crowd->work->concurrency; i++) {
         loop_remove(&crowd->loop, crowd->members[i].easy);
         curl_easy_cleanup(crowd->members[i].easy);
     }
+}
+
+/// Measures the requests that the server has received, while nothing happens.
+static void wait_without_answers(crowd *crowd, report *report) {
+    wait_until_received(crowd);
+    double idle_rss_mb = report->idle_rss_mb;
+    measure_give_back_memory();
+    report_start(report);
+    report->idle_rss_mb = idle_rss_mb;
+    report->requests = 1;
+    usleep((useconds_t)(crowd->work->seconds * 1e6));
+    report_stop(report);
+    remove_all(crowd);
+}
+
+/// Cancels all requests once the server has received them, and measures until the server has seen every socket closed.
+static void cancel_all(crowd *crowd, report *report) {
+    wait_until_received(crowd);
+    double idle_rss_mb = report->idle_rss_mb;
+    report_start(report);
+    report->idle_rss_mb = idle_rss_mb;
+    remove_all(crowd);
     uint64_t closed_ns = control_answer(control_ask(crowd->work->control_port, "/control/closed"));
     report_stop(report);
     report->seconds = (double)(closed_ns - report->start_ns) / 1e9;
@@ -108,6 +128,8 @@ void run_crowd(const workload *work) {
         cancel_all(&crowd, &report);
     } else if (strcmp(work->kind, "idle") == 0) {
         idle(&crowd, &report);
+    } else if (strcmp(work->kind, "waiting-streams") == 0) {
+        wait_without_answers(&crowd, &report);
     } else {
         wait_for_all_answers(&crowd, &report);
     }

@@ -76,7 +76,8 @@ int main(int argc, char **argv) {
     const char *kind = work.kind;
     if (strcmp(kind, "get") == 0 || strcmp(kind, "empty-get") == 0 || strcmp(kind, "headers") == 0 || strcmp(kind, "json") == 0) {
         run_closed_loop(&work);
-    } else if (strcmp(kind, "in-flight") == 0 || strcmp(kind, "idle") == 0 || strcmp(kind, "cancel") == 0) {
+    } else if (strcmp(kind, "in-flight") == 0 || strcmp(kind, "idle") == 0 || strcmp(kind, "cancel") == 0 ||
+               strcmp(kind, "waiting-streams") == 0) {
         run_crowd(&work);
     } else if (strncmp(kind, "websocket-", 10) == 0) {
         run_websocket(&work);

@@ -100,6 +100,13 @@ struct TrellisClient: Client {
         }
     }
 
+    func read(_ url: String, stoppingWhile stop: @escaping @Sendable () async -> Void) async throws {
+        for try await _ in try await streamed(url).chunks {
+            await stop()
+            break
+        }
+    }
+
     func download(_ url: String, toFile path: String) async throws -> Int64 {
         try await session.downloadRequest(url, to: .file(path, .removePreviousFile), options: options).value.size
     }

@@ -64,12 +64,15 @@ struct Benchmark: Sendable {
     var openFiles: Int {
         switch (shape, target) {
         // nginx passes the requests on to the test server.
-        case (.idle, .nginxTLS): 2 * concurrency + 300
+        case (.idle, .nginxTLS): concurrency + (origins > 1 ? origins : concurrency) + 300
         case (.crowd, _), (.idle, _): concurrency + 300
         case (_, .origins): origins + (connections ?? concurrency) + 300
         default: concurrency + 100
         }
     }
+
+    /// Whether the requests go over TLS.
+    var isSecure: Bool { if case .nginxTLS = target { true } else { false } }
 
     /// Excludes a client that cannot run the benchmark, with the reason.
     mutating func leaveOut(_ client: Client, _ reason: String) {

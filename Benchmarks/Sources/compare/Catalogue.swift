@@ -3,7 +3,7 @@ enum Catalogue {
     static let all: [Benchmark] = Array(groups.joined())
 
     private static let groups: [[Benchmark]] = [
-        smallRequests, [origins], scale, largeBodies, texts, websockets, crowds, cacheOpenings, instructions,
+        smallRequests, [origins], scale, largeBodies, http2, texts, websockets, crowds, cacheOpenings, instructions,
     ]
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
@@ -25,6 +25,35 @@ enum Catalogue {
         downloadStored, bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
         throttled(1, [.trellis, .curl]), throttled(8, [.trellis]), downloadFiles,
     ]
+
+    /// Large bodies and many streams over HTTP/2.
+    private static let http2: [Benchmark] = {
+        var download = bulk(
+            "h2-download/1", "256 MiB over HTTP/2, streamed and discarded", "download", .nginxTLS("/streamed"))
+        download.size = Servers.streamedSize
+        var upload = bulk("h2-upload/1", "256 MiB over HTTP/2, from a file", "upload-file", .nginxTLS("/upload"))
+        upload.size = Servers.streamedSize
+        for client in [Client.urlsession, .curl] {
+            download.leaveOut(client, "is not told which certificate authority to trust")
+            upload.leaveOut(client, "is not told which certificate authority to trust")
+        }
+        var streams = crowd(
+            "h2-streams/10000", "10,000 requests without responses over 100 HTTP/2 connections", "waiting-streams", "")
+        (streams.target, streams.shape, streams.origins) = (.nginxTLS("/never"), .idle, Servers.tlsAddresses)
+        streams.leaveOut(.urlsession, "cannot be told which certificate authority to trust on Linux")
+        return [download, upload, streams, readers("readers"), readers("readers-beside-stopped")]
+    }()
+
+    /// Returns a benchmark of 32 readers, alone or beside as many that have stopped.
+    private static func readers(_ work: String) -> Benchmark {
+        let others = work == "readers" ? "" : ", beside 32 readers that have stopped"
+        var benchmark = bulk("h2-\(work)/32", "32 bodies of 8 MiB at once\(others)", work, .nginxTLS("/read"))
+        benchmark.concurrency = 32
+        benchmark.size = 32 * Servers.readSize
+        benchmark.isQuick = false
+        benchmark.clients = [.trellis]
+        return benchmark
+    }
 
     private static var downloadStored: Benchmark {
         var benchmark = bulk(

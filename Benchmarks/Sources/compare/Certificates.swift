@@ -1,10 +1,12 @@
-/// The certificate authority of the benchmark, which the clients are configured to trust, and a certificate for 127.0.0.1.
+/// The certificate authority of the benchmark, which the clients are configured to trust, and a certificate for loopback addresses.
 enum Certificates {
     /// Returns the path of the authority's certificate in the folder.
     static func authority(in folder: String) -> String { "\(folder)/authority.pem" }
 
     /// Creates both certificates with the `openssl` command. `run` runs a command and throws an error if the command fails.
-    static func make(in folder: String, run: ([String]) throws -> Void) throws {
+    ///
+    /// - Parameter addresses: The number of loopback addresses that the certificate is for.
+    static func make(in folder: String, addresses: Int, run: ([String]) throws -> Void) throws {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         try run(
             ["openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Trellis benchmark authority"] + key
@@ -12,7 +14,8 @@ enum Certificates {
         try run(
             ["openssl", "req", "-subj", "/CN=127.0.0.1"] + key
                 + ["-keyout", "\(folder)/server.key", "-out", "\(folder)/server.csr"])
-        try writeFile("subjectAltName=IP:127.0.0.1\n", to: "\(folder)/server.ext")
+        let names = (0..<addresses).map { "IP:\(NginxConfiguration.address($0))" }.joined(separator: ",")
+        try writeFile("subjectAltName=\(names)\n", to: "\(folder)/server.ext")
         try run([
             "openssl", "x509", "-req", "-days", "2", "-in", "\(folder)/server.csr", "-CA", authority(in: folder),
             "-CAkey", "\(folder)/authority.key", "-CAcreateserial", "-extfile", "\(folder)/server.ext",

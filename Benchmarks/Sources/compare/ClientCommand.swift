@@ -41,7 +41,9 @@ struct ClientCommand {
         }
         if benchmark.work == "download-stored" { words += ["--file", storedFolder] }
         if benchmark.shape == .opening { words += ["--file", cacheFolder] }
-        if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
+        if benchmark.work == "upload-file" {
+            words += ["--file", benchmark.isSecure ? servers.streamedFile : servers.largeFile]
+        }
         if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
         if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }
         if let connections = benchmark.connections { words += ["--connections", "\(connections)"] }

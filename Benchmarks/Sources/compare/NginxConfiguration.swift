@@ -8,19 +8,32 @@ struct NginxConfiguration {
 
     /// Returns the configuration of the nginx that serves everything that nginx can serve.
     ///
-    /// - Parameter testServerPort: The port of the server of some late responses, for requests over TLS.
+    /// - Parameters:
+    ///   - testServerPort: The port of the server of late responses, no responses and uploads, for requests over TLS.
+    ///   - tlsAddresses: The number of loopback addresses with TLS.
     static func single(
-        folder: String, port: UInt16, tlsPort: UInt16, testServerPort: UInt16
+        folder: String, port: UInt16, tlsPort: UInt16, testServerPort: UInt16, tlsAddresses: Int
     ) -> NginxConfiguration {
+        let listening = (0..<tlsAddresses).map { "listen \(address($0)):\(tlsPort) backlog=4096 ssl http2;" }
+        let testServer = "proxy_read_timeout 180s; proxy_pass http://127.0.0.1:\(testServerPort);"
         let plain = "server { listen 127.0.0.1:\(port) backlog=4096; \(locations) }"
         let secure = """
             server {
-                listen 127.0.0.1:\(tlsPort) backlog=4096 ssl http2;
+                \(listening.joined(separator: "\n"))
                 ssl_certificate \(folder)/server.pem;
                 ssl_certificate_key \(folder)/server.key;
                 ssl_protocols TLSv1.2 TLSv1.3;
                 client_header_timeout 180s;
-                location /gathered/ { proxy_read_timeout 180s; proxy_pass http://127.0.0.1:\(testServerPort); }
+                http2_body_preread_size 1m;
+                location /gathered/ { \(testServer) }
+                location /never { \(testServer) }
+                location /upload {
+                    client_max_body_size 0;
+                    client_body_buffer_size 1m;
+                    proxy_request_buffering off;
+                    proxy_http_version 1.1;
+                    \(testServer)
+                }
                 \(locations)
             }
             """
@@ -31,12 +44,15 @@ struct NginxConfiguration {
     /// shares them with others.
     static func origins(folder: String, name: String, port: UInt16, addresses: Int) -> NginxConfiguration {
         let listening = (0..<addresses).map {
-            "listen 127.0.\($0 / 250).\($0 % 250 + 1):\(port) backlog=4096 reuseport;"
+            "listen \(address($0)):\(port) backlog=4096 reuseport;"
         }
         return NginxConfiguration(
             folder: folder, name: name,
             servers: "server { \(listening.joined(separator: "\n")) \(locations) }")
     }
+
+    /// Returns a loopback address by its number, as `workload.h` numbers them.
+    static func address(_ number: Int) -> String { "127.0.\(number / 250).\(number % 250 + 1)" }
 
     /// The file to which nginx writes the identifier of its process.
     var processFile: String { "\(folder)/\(name).pid" }

@@ -3,8 +3,14 @@ import Glibc
 
 /// The servers of the comparison: nginx, the test server, and the nginx of many origins. They end with this object.
 final class Servers {
-    /// The path of the large body, which is also the file that is uploaded.
+    /// The path of the large body, which is also the file that is uploaded over HTTP/1.1.
     let largeFile: String
+    /// The path of the large body of HTTP/2, which is also uploaded.
+    let streamedFile: String
+    /// The size of that body in bytes, and that of the bodies of several readers.
+    static let streamedSize = 256 << 20, readSize = 8 << 20
+    /// The number of loopback addresses with TLS.
+    static let tlsAddresses = 100
     private let folder: String
     private let effort: Effort
     private let nginxPort, tlsPort: UInt16
@@ -27,10 +33,13 @@ final class Servers {
             let outcome = try ChildProcess(command, supervisor: supervisor, errorsPath: errors).wait()
             guard outcome.status == 0 else { throw Failure("\(command[0]) failed: \(outcome.errors)") }
         }
-        try Certificates.make(in: folder, run: run)
+        try Certificates.make(in: folder, addresses: Self.tlsAddresses, run: run)
         largeFile = "\(folder)/www/large"
+        streamedFile = "\(folder)/www/streamed"
         try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
         try makeSparseFile(largeFile, size: effort.largeBodySize)
+        try makeSparseFile(streamedFile, size: Self.streamedSize)
+        try makeSparseFile("\(folder)/www/read", size: Self.readSize)
         try makeSparseFile("\(folder)/www/middle", size: 1_000_000)
         try makeSparseFile("\(folder)/www/fresh-file", size: 4096)
         for text in texts { try text.write(to: "\(folder)/www/\(text.rawValue)", size: effort.textBodySize) }
@@ -47,7 +56,8 @@ final class Servers {
         nginxPort = try Ports.free()
         tlsPort = try Ports.free()
         let configuration = NginxConfiguration.single(
-            folder: folder, port: nginxPort, tlsPort: tlsPort, testServerPort: testServerPort)
+            folder: folder, port: nginxPort, tlsPort: tlsPort, testServerPort: testServerPort,
+            tlsAddresses: Self.tlsAddresses)
         try writeFile(configuration.text, to: "\(folder)/nginx.conf")
         nginx = try ChildProcess(
             ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf", "-e", "stderr"], supervisor: supervisor,
@@ -76,7 +86,11 @@ final class Servers {
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
         case .nginx, .origins: ["--url", url(of: benchmark)]
-        case .nginxTLS: ["--url", url(of: benchmark), "--ca-file", Certificates.authority(in: folder)]
+        case .nginxTLS:
+            [
+                "--url", url(of: benchmark), "--ca-file", Certificates.authority(in: folder),
+                "--control-port", "\(testServerPort)",
+            ]
         case .testServer: ["--url", url(of: benchmark), "--control-port", "\(testServerPort)"]
         }
     }

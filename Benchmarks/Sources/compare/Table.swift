@@ -49,6 +49,12 @@ struct Table {
                 ("CPU ms", 10, { grouped($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }) }), memory,
                 ratio("GB/s ÷ file", to: fileDownload?.bytesPerSecond) { $0.bytesPerSecond },
             ]
+        case .bytes where benchmark.work == "readers-beside-stopped":
+            [
+                ("GB/s", 11, { decimal($0.bytesPerSecond.map { $0 / 1e9 }, 2) }), spread,
+                ("CPU ms", 10, { grouped($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }) }), memory,
+                ratio("GB/s ÷ alone", to: readersAlone?.bytesPerSecond) { $0.bytesPerSecond },
+            ]
         case .bytes:
             [
                 ("GB/s", 11, { decimal($0.bytesPerSecond.map { $0 / 1e9 }, 2) }), spread,
@@ -64,7 +70,10 @@ struct Table {
             ]
         case .idle:
             [
-                ("KB/socket", 11, { decimal($0.bytesPerRequest.map { $0 / 1e3 }, 2) }), spread,
+                (
+                    benchmark.work == "waiting-streams" ? "KB/request" : "KB/socket", 11,
+                    { decimal($0.bytesPerRequest.map { $0 / 1e3 }, 2) }
+                ), spread,
                 ("seconds", 9, { decimal($0.seconds, 1) }),
                 ("CPU ms", 10, { decimal($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }, 1) }),
                 ("wake-ups/s", 12, { decimal($0.wakeUpsPerSecond, 1) }), memory,
@@ -92,6 +101,11 @@ struct Table {
     /// The row of Trellis's download into a file, on the disk on which `download-stored` stores.
     private var fileDownload: Row? {
         (run + rows).first { $0.client == .trellis && $0.benchmark == "download-file/1" }
+    }
+
+    /// The row of Trellis's readers without others that have stopped.
+    private var readersAlone: Row? {
+        (run + rows).first { $0.client == .trellis && $0.benchmark == "h2-readers/32" }
     }
 
     /// The row of Trellis with one engine on the same origins.

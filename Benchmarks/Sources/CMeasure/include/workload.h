@@ -7,8 +7,8 @@
 /// The work of one client process: its command line, the same for every client except Go's, which reads the same options with Go's own
 /// parser.
 typedef struct workload {
-    /// The kind of work: get, headers, json, download, download-file, upload-file, in-flight, idle, cancel, websocket-echo, websocket-stream or
-    /// websocket-idle.
+    /// The kind of work: get, headers, json, download, download-file, upload-file, in-flight, idle, cancel, waiting-streams, websocket-echo,
+    /// websocket-stream or websocket-idle.
     const char *kind;
     const char *url;
     /// The number of requests in flight at once.
