@@ -4,7 +4,7 @@ private import Synchronization
 /// A URL as libcurl parses it, so that the same parser decides on the host of the connection and on the URL to send.
 @safe
 package final class WireURL: @unchecked Sendable {
-    // Unchecked: nothing changes after `init` but an atomic; libcurl only copies from the handle.
+    // Unchecked: nothing changes after `init` but atomics; libcurl only copies from the handle.
     let handle: OpaquePointer?
     /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information. The path and query of an
     /// unchanged URL are in ``target``.
@@ -35,6 +35,8 @@ package final class WireURL: @unchecked Sendable {
         set { hint.store(newValue, ordering: .relaxed) }
     }
     private let hint = Atomic(-1)
+    /// The name of the pool of connections to the origin, with the rules of TLS that the URL was first requested with.
+    let poolName = LazyReference<TransferTrust.PoolName>()
     /// The user name of `user:password@`, percent-decoded.
     package let user: String?
     /// The password of `user:password@`, percent-decoded.

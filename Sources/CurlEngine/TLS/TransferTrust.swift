@@ -124,6 +124,27 @@ package final class TransferTrust: Sendable {
         return number == 0 ? "\(name)|system-\(server.system.number)" : "\(name)|trust-\(number)"
     }
 
+    /// The name of the pool of connections to an origin with some rules.
+    final class PoolName: Sendable {
+        fileprivate let number: Int
+        fileprivate let systemNumber: Int
+        fileprivate let text: String
+
+        fileprivate init(_ url: WireURL, _ trust: TransferTrust) {
+            (number, systemNumber) = (trust.number, trust.server.system.number)
+            text = trust.pool(url.origin)
+        }
+    }
+
+    /// Returns the name of the pool of connections to the origin of a URL, which keeps the first one: nearly all of its requests have the
+    /// same rules.
+    func pool(of url: WireURL) -> String {
+        if isFirst { return url.origin }
+        let known = url.poolName.load() ?? url.poolName.storeIfNil(PoolName(url, self))
+        let isOfRules = known.number == number && known.systemNumber == server.system.number
+        return isOfRules ? known.text : pool(url.origin)
+    }
+
     /// Returns a PEM text with a line in front that contains a number. Parsers ignore the line, but libcurl compares texts as a whole, so
     /// that it uses neither connections nor TLS sessions of a text with another number.
     package static func marked(_ pem: [UInt8], _ number: Int) -> [UInt8] { "# \(number)\n".utf8 + pem }

@@ -112,7 +112,7 @@ package final class TransferOptions: Sendable {
     /// The name by which the connections of the transfer are counted, for the limits: the origin, the route if it is not direct, with all
     /// addresses of the server, and the number of the rules of TLS if they are not the first ones.
     package var limitName: String {
-        route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.limitName(of: url.origin))
+        route.number == 0 ? trust.pool(of: url) : trust.pool(route.limitName(of: url.origin))
     }
 
     /// The name of the queue of requests that share connections and limits: ``limitName``, with the protocol if only one is allowed.
