@@ -121,8 +121,10 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         guard let session else { return }
         let isFirst = !hasCarried
         if transfer.connection.http3.race != nil { engine.http3.hasConnected(transfer) }
-        transfer.connection.wire.http2 = self
+        // The reference last: the compiler joins the two accesses, and if something is released inside of one, every read of the variable
+        // has to check for exclusive access at run time.
         transfer.connection.wire.isReused = hasCarried
+        transfer.connection.wire.http2 = self
         transfer.attempts += 1
         (count, hasCarried) = (count + 1, true)
         table.setIdle(self, false)

@@ -39,10 +39,8 @@ extension WireConnection {
             unsafe table.request.append(contentsOf: content)
             body.didSend(content.count)
         }
-        outgoing = Outgoing()
-        outgoing.body = body
-        outgoing.isComplete = body.isComplete
-        outgoing.headSize = unsafe Int64(table.request.count)
+        // Set at once: after two changes in place, every read of the variable would have to check for exclusive access at run time.
+        outgoing = unsafe Outgoing(body: body, headSize: Int64(table.request.count), isComplete: body.isComplete)
         unsafe decoder = HTTP1ResponseDecoder(body.traits, limit: transfer.options.maximumHeaderBytes)
         if transfer.wire.isReused { observation?.change(isIdle: false) }
         transfer.delegate?.transferIsConnected()
@@ -91,10 +89,13 @@ extension WireConnection {
 
     /// Records that the rest of the request cannot be sent.
     private func failed(_ failure: EngineFailure, _ error: Int32) {
+        // Not changed in place, as in ``send(_:)``.
+        var outgoing = outgoing
         outgoing.failure = failure
         // The server may have ended its direction before. TLS tells the end of a body by an alert.
         outgoing.isBroken = error != EPIPE && link.tls == nil
         (outgoing.bytes, outgoing.start) = ([], 0)
+        self.outgoing = outgoing
     }
 
     /// Sends the bytes that the socket had no room for, and more of the body.
