@@ -295,7 +295,7 @@ extension CacheTransaction {
         status.key = key.url
         var metrics = Metrics()
         metrics.callID = call.id
-        metrics.totalTime = call.clock.now().nanoseconds(since: call.deadline.start)
+        metrics.totalTime = call.clock.now().nanoseconds(since: call.beginning)
         metrics.attemptCount = pipeline.context.attempt
         metrics.cacheStatus = status
         pipeline.last.note(lookup)

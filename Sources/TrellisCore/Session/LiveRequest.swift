@@ -21,7 +21,7 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
         callID = call.id
         method = call.request.method
         url = URLRedaction.redact(call.completeURL)
-        elapsed = .nanoseconds(now.nanoseconds(since: call.deadline.start))
+        elapsed = .nanoseconds(now.nanoseconds(since: call.beginning))
     }
 
     init(_ prepared: PreparedRequest, now: EngineInstant) {

@@ -81,10 +81,11 @@ package final class Call: Sendable {
     /// Returns the number for the next call of the process.
     static func nextID() -> UInt64 { count.add(1, ordering: .relaxed).newValue }
 
-    /// The instant at which the call must have ended. For a handle's call that has not started, the time counts from now.
-    package var deadline: CallDeadline {
-        CallDeadline(start: start ?? record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
-    }
+    /// The instant from which the time of the call counts: now for a handle's call that has not started.
+    package var beginning: EngineInstant { start ?? record.withLock { $0.start } ?? clock.now() }
+
+    /// The instant at which the call must have ended.
+    package var deadline: CallDeadline { CallDeadline(start: beginning, limit: limit, clock: clock) }
 
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
     var cancellation: (any Error)? { existingRecord?.withLock { $0.cancellation } }
@@ -190,13 +191,10 @@ package struct CallDeadline: Sendable {
     package let start: EngineInstant
     /// The instant of the deadline; `nil` if the call has none.
     package let end: EngineInstant?
-    /// The limit in total, in nanoseconds; `nil` if the call has none.
-    let limit: UInt64?
     package let clock: any EngineClock
 
     package init(start: EngineInstant, limit: UInt64?, clock: any EngineClock) {
         self.start = start
-        self.limit = limit
         end = limit.map(start.advanced(byNanoseconds:))
         self.clock = clock
     }

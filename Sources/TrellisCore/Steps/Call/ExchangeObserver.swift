@@ -42,5 +42,5 @@ extension CallContext {
     package var exchangeObserver: (any ExchangeObserver)? { call.exchangeObserver }
 
     /// The time since the call was made, in nanoseconds: ``elapsed`` without the arithmetic of 128 bits.
-    package var elapsedNanoseconds: Int64 { call.clock.now().nanoseconds(since: call.deadline.start) }
+    package var elapsedNanoseconds: Int64 { call.clock.now().nanoseconds(since: call.beginning) }
 }

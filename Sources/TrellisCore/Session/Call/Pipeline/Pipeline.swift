@@ -854,16 +854,16 @@ package final class Pipeline: Sendable {
     ) throws -> ExchangeActor {
         let request = call.delivery == .connection && !hasKey ? request.withKeyOfConnection : request
         try enter()
-        let deadline = call.deadline
+        let beginning = call.beginning
         let mayCut = call.delivery == .memory && !attached.mayReplaceResponses
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            limit: deadline.limit, start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer,
+            limit: call.limit, start: permit?.takeStart() ?? waitStart(beginning), observer: call.observer,
             hasRedirectHandler: attached.kinds.contains(.redirectHandler), mayCutBodies: mayCut, starts: call.starts,
             onStart: permit?.recordSending, mayBeRepeated: actor != nil || !steps.retriers.isEmpty,
             listedCall: actor == nil ? call : nil)
         let prepared = try session.preparation.prepare(
-            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
+            request, delivery: call.delivery, start: beginning, history: history, sizes: sizes, callID: call.id)
         let readers = mayCut ? readers : nil
         let exchange = session.makeExchange(
             prepared, of: actor, readers: onHead.map { HeadReader($0, readers) } ?? readers)
@@ -875,8 +875,8 @@ package final class Pipeline: Sendable {
     private var readers: (any HeadValidator)? { if actor == nil { conditions } else { call.record } }
 
     /// Returns the instant from which an exchange waits for its slot: not before code of the user's, which takes time, has returned.
-    private func waitStart(_ deadline: CallDeadline) -> EngineInstant {
-        actor == nil && isFirst && !attached.immediate.hasUserCode ? deadline.start : call.clock.now()
+    private func waitStart(_ beginning: EngineInstant) -> EngineInstant {
+        actor == nil && isFirst && !attached.immediate.hasUserCode ? beginning : call.clock.now()
     }
 
     @inline(never)
