@@ -53,35 +53,35 @@ extension TransferReport {
 
     /// Creates the measurements of a transfer that the engine serves without libcurl.
     init(onWire transfer: Transfer) {
-        let wire = transfer.wire
+        // Read one by one: a copy of the progress would retain all of its objects.
+        let start = transfer.connection.wire.start
         /// The microseconds from the start to a step, at least one; zero before the step.
-        func time(_ instant: UInt64) -> Int64 {
-            instant == 0 ? 0 : max(1, Int64(instant - min(instant, wire.start)) / 1000)
+        func time(_ instant: UInt64) -> Int64 { instant == 0 ? 0 : max(1, Int64(instant - min(instant, start)) / 1000) }
+        let isReused = transfer.connection.wire.isReused
+        if !isReused {
+            nameLookup = time(transfer.connection.wire.lookedUp)
+            connect = time(transfer.connection.wire.connected)
+            tls = time(transfer.connection.wire.secured)
         }
-        if !wire.isReused {
-            nameLookup = time(wire.lookedUp)
-            connect = time(wire.connected)
-            tls = time(wire.secured)
-        }
-        if let peer = wire.tls?.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
-        firstByte = time(wire.firstByte)
+        if let peer = transfer.connection.wire.tls?.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
+        firstByte = time(transfer.connection.wire.firstByte)
+        let (connection, http2) = (transfer.connection.wire.connection, transfer.connection.wire.http2)
         // The handshake of a connection to an HTTPS proxy, which serves plain URLs, was with the proxy.
-        if transfer.options.url.isSecure {
-            tlsResult = (wire.http2?.link ?? wire.connection?.link)?.tls?.result
-        }
-        if let connection = wire.http2 {
-            isReusedConnection = wire.isReused
-            (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
-            bytesSent = Int64(wire.stream?.sentCount ?? 0) + transfer.sending.takenBytes
-            bytesReceived = Int64(wire.stream?.headBytes ?? 0) + transfer.receiving.count
+        if transfer.options.url.isSecure { tlsResult = (http2?.link ?? connection?.link)?.tls?.result }
+        if let http2 {
+            let stream = transfer.connection.wire.stream
+            isReusedConnection = isReused
+            (peerAddress, peerPort) = (http2.peer.address, http2.peer.port)
+            bytesSent = Int64(stream?.sentCount ?? 0) + transfer.sending.takenBytes
+            bytesReceived = Int64(stream?.headBytes ?? 0) + transfer.receiving.count
             if let moved = transfer.connection.switched?.movedBytes {
                 bytesSent += moved.sent
                 bytesReceived += moved.received
             }
             return
         }
-        guard let connection = wire.connection else { return }
-        isReusedConnection = wire.isReused
+        guard let connection else { return }
+        isReusedConnection = isReused
         let moved = transfer.connection.switched?.movedBytes ?? (sent: 0, received: 0)
         bytesSent = connection.outgoing.sentCount + moved.sent
         bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
