@@ -134,7 +134,9 @@ package final class Pipeline: Sendable {
     ///
     /// - Parameter call: The call whose observers are told of a change to https, if any: a call's request is made several times.
     private func asked(by call: Call?) throws -> Request {
-        try session.upgrades.upgraded(session.preparation.completingURL(of: self.call.request), by: call)
+        // Nothing changes it: each function below would copy it.
+        if session.preparation.urlDefaults == nil, session.upgrades.secureHosts == nil { return self.call.request }
+        return try session.upgrades.upgraded(session.preparation.completingURL(of: self.call.request), by: call)
     }
 
     // MARK: Calls without an actor
