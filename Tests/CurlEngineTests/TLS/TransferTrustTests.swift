@@ -13,6 +13,14 @@ struct TransferTrustTests {
         #expect(one != two && one != "x" && !one.contains(" "))
     }
 
+    @Test func aURLNamesThePoolOfTheRulesThatAsk() throws {
+        let rules = TransferTrust.system.server
+        let numbered = [1, 2, 1].map { TransferTrust(server: rules, proxy: rules, number: $0) }
+        let url = try WireURL(parsing: "https://a.example/x")
+        #expect(TransferTrust.system.pool(of: url) == url.origin)
+        for trust in numbered + [.system] { #expect(trust.pool(of: url) == trust.pool(url.origin)) }
+    }
+
     @Test func theMarkIsALineThatIsNoPEM() {
         let text = TransferTrust.marked(Array("-----BEGIN".utf8), 7)
         #expect(String(decoding: text, as: UTF8.self) == "# 7\n-----BEGIN")
