@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -30,7 +31,7 @@ func fuzzCacheFields(_ input: FuzzInput) {
         status: input.choice & 1 == 0 ? 200 : 206, headers: fields, requestTime: CacheTime(milliseconds: 0),
         responseTime: CacheTime(milliseconds: Int64(input.choice)))
     let policy = CachePolicy(sharing: input.choice & 2 == 0 ? .private : .shared)
-    let facts = CacheFacts(CachedHead(head, request: fields), policy)
+    let facts = CacheFacts(CachedHead(head, request: fields), Boxed(policy))
     expect(0...CacheDirectives.Seconds.maximum ~= facts.freshness.lifetime, "a lifetime without an end")
     for time in [Int64.min, -10_000, 0, 1, 1 << 40, .max] {
         let usability = CacheUsability(of: facts, for: directives, mode: .default, at: CacheTime(milliseconds: time))
