@@ -230,7 +230,7 @@ extension WireTable {
 
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest = []) {
-        let (engine, socket) = (transfer.engine, link.socket)
+        let socket = link.socket
         transfer.connection.hasBeenMade = true
         if beginSharing(link, to: peer, for: transfer, interest: interest) { return }
         let connection = WireConnection(
