@@ -14,6 +14,11 @@ func converse(over session: Session) async throws {
     }
 }
 
+func converseOverHTTP2(with session: Session) async throws {
+    let request = Request("wss://example.com/chat").withHTTPVersion(.http2)
+    try await session.withWebSocket(request) { socket in try await socket.send("hello") }
+}
+
 func playQuiz(over session: Session, answer: (_ question: WebSocketMessage) -> String) async throws {
     let options = WebSocketOptions(totalTimeout: .seconds(30))
     try await session.withWebSocket("wss://example.com/quiz", options: options) { socket in

@@ -102,7 +102,9 @@ extension HTTP2Session {
     func fillBody(of stream: HTTP2Stream, into room: UnsafeMutableRawBufferPointer) -> ccurl_http2_part {
         var part = ccurl_http2_part()
         part.waits = true
-        guard stream.isActive, unsafe !stream.sending.isHeldBack else { return part }
+        // An extended CONNECT sends nothing before the server has accepted it.
+        guard stream.isActive, unsafe !stream.sending.isHeldBack, unsafe stream.upgrade == nil || stream.isSwitched
+        else { return part }
         let isStream = unsafe stream.sending.isStream
         let other = unsafe otherBytes(of: stream, into: room)
         let next = unsafe other ?? (isStream ? ask(stream, room) : copyBody(of: stream, into: room))

@@ -12,6 +12,8 @@ extension Fault {
         case .tls(let fault): return TransportFailure(.securityFailed(fault.failure(text)))
         case .framing(.lengthTooLarge): return TransportFailure(.invalidResponse(.bodyCutShort(text)))
         case .framing: return TransportFailure(.invalidResponse(.malformed(text)))
+        // The connection has ended, and the server has blamed nobody.
+        case .http2(.goAway(.noError)): return TransportFailure(.exchangeFailed(.receive(text)))
         case .http2(let fault):
             var failure = TransportFailure(.exchangeFailed(.http2(text)))
             if case .resetStream(.refusedStream, nil) = fault { failure.isUnprocessed = true }
@@ -22,10 +24,13 @@ extension Fault {
     }
 
     /// Returns the failure in an exchange with TLS or without it. An end over TLS without a `close_notify` is a failure of the connection,
-    /// also within a body whose length shows that it is cut.
+    /// except within a body, whose length shows that it is cut.
     func failure(isSecure: Bool) -> TransportFailure? {
         guard isSecure, case .closeWithoutNotify(let moment) = self else { return failure }
-        return end(at: moment, isReset: true)
+        return switch moment {
+        case .responseBody, .end: failure
+        case .connecting, .handshake, .requestHead, .requestBody, .responseHead: end(at: moment, isReset: true)
+        }
     }
 
     /// Returns the failure of a connection that ends at a moment.

@@ -59,9 +59,9 @@ struct WireUploadStreamTests {
             let last = await run.onEngine { outcome.transfer?.times.lastSend }
             return last.map { last in opening.withLock { $0 <= last } } ?? true
         }
-        while await !hasSentMore() { await Task.yield() }
+        while await !hasSentMore(), !Task.isCancelled { await Task.yield() }
         mayAnswer.open()
-        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        while await run.onEngine({ outcome.end == nil }), !Task.isCancelled { await Task.yield() }
         #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
         await run.finish()
         try await server.waitUntilAllClosed()
@@ -99,12 +99,14 @@ struct WireUploadStreamTests {
         await run.onEngine { run.start(options, outcome) }
         try await hasBegun.opened()
         await run.onEngine { outcome.transfer?.suspend(true) }
-        while await run.onEngine({ outcome.transfer?.wire.stream?.isBodyHeldBack == false }) { await Task.yield() }
+        while await run.onEngine({ outcome.transfer?.wire.stream?.isBodyHeldBack == false }), !Task.isCancelled {
+            await Task.yield()
+        }
         isSuspended.open()
         try await hasAsked.opened()
         #expect(received.withLock { $0 } == 0)
         await run.onEngine { outcome.transfer?.suspend(false) }
-        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        while await run.onEngine({ outcome.end == nil }), !Task.isCancelled { await Task.yield() }
         #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
         await run.finish()
         try await server.waitUntilAllClosed()
@@ -133,11 +135,11 @@ struct WireUploadStreamTests {
         func sent() async -> Int64 {
             await run.onEngine { outcome.transfer?.wire.http2.map { ccurl_socket_written($0.socket) } ?? 0 }
         }
-        while await sent() < 100_000 { await Task.yield() }
-        while await !isFull() { await Task.yield() }
+        while await sent() < 100_000, !Task.isCancelled { await Task.yield() }
+        while await !isFull(), !Task.isCancelled { await Task.yield() }
         #expect(await sent() < 1 << 20)
         mayRead.open()
-        while await run.onEngine({ outcome.end == nil }) { await Task.yield() }
+        while await run.onEngine({ outcome.end == nil }), !Task.isCancelled { await Task.yield() }
         #expect(outcome.head?.status == 200 && outcome.end?.failure == nil)
         await run.finish()
         try await server.waitUntilAllClosed()

@@ -178,7 +178,8 @@ struct HTTP2ServersTests {
     func goAwayInTheMiddle(_ server: Server) async throws {
         var away = Request(try url(server, .goAway)), small = Request(try peer.url(server.port(for: .goAway), "/small"))
         var session = session
-        if server.losesTakenStreams {
+        // A burst may be excluded by more GOAWAY frames of nginx than the engine sends a request again.
+        if server.losesTakenStreams || server == .nginx {
             (away, small) = (away.withInterceptor(Self.retries), small.withInterceptor(Self.retries))
             await session.shutdown()
             session = peer.session {

@@ -38,8 +38,7 @@ struct FaultTableTests {
             let (data, response) = try await session.upload(Data(count: 200_000), to: server.url())
             #expect(String(decoding: data, as: UTF8.self) == "ok" && response.status.code == 200)
         }
-        // Before libcurl 8.0, connections with prior knowledge are not reused.
-        #expect(server.acceptedCount == (LibcurlFeatures.current.canReusePriorKnowledge ? 1 : 3))
+        #expect(server.acceptedCount == 1)
     }
 
     private static func request(_ url: String, _ test: FaultCase) -> Request {

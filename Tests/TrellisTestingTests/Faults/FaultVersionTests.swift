@@ -4,20 +4,14 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The faults whose errors depend on the version of libcurl are the same on a mock and over a socket with a current one.
+/// The ends of a connection are the same on a mock and over a socket.
 @Suite(.timeLimit(.minutes(3)))
 struct FaultVersionTests {
-    /// Checks a case, which an older libcurl may report as a failure of another kind.
-    private func check(_ test: FaultCase, older kind: TrellisError.Kind) async throws {
+    private func check(_ test: FaultCase) async throws {
         let mocked = try await FaultTableTests.onMock(test)
         #expect(mocked.result == test.result)
         let real = try await FaultTableTests.onSocket(test)
-        if LibcurlFeatures.current.isAtLeast(8, 23) {
-            #expect(real == mocked)
-        } else {
-            #expect([test.result, .failure(kind)].contains(real.result))
-            #expect(real.mayHaveSentBytes == mocked.mayHaveSentBytes)
-        }
+        #expect(real == mocked)
     }
 
     // MARK: The end of TLS
@@ -33,32 +27,26 @@ struct FaultVersionTests {
         FaultCase(.closeWithoutNotify(.end), .truncatedBody),
     ])
     func anEndWithoutANoticeIsTheSameOnAMockAndOnASocket(_ test: FaultCase) async throws {
-        let mocked = try await FaultTableTests.onMock(test)
-        #expect(mocked.result == test.result)
-        let real = try await FaultTableTests.onSocket(test)
-        #expect(real == mocked)
+        try await check(test)
     }
 
-    /// A body that ends without a notice may have been cut by an attacker: the failure is that of the connection.
+    /// The length of the body shows an end that is too early, with or without a notice.
     @Test(arguments: [.responseBody(after: 0), .responseBody(after: 5), .end] as [Fault.Moment])
-    func anEndWithoutANoticeInABodyIsAFailureOfTheConnection(_ moment: Fault.Moment) async throws {
-        try await check(FaultCase(.closeWithoutNotify(moment), .receive, over: .https), older: .truncatedBody)
+    func anEndWithoutANoticeInABodyIsATruncation(_ moment: Fault.Moment) async throws {
+        try await check(FaultCase(.closeWithoutNotify(moment), .truncatedBody, over: .https))
     }
 
     /// The length of the body shows an announced end that is too early.
     @Test func anAnnouncedEndInABodyIsATruncation() async throws {
         let test = FaultCase(.close(.responseBody(after: 5)), .truncatedBody, over: .https)
-        let mocked = try await FaultTableTests.onMock(test)
-        #expect(mocked.result == test.result)
-        let real = try await FaultTableTests.onSocket(test)
-        #expect(real == mocked)
+        try await check(test)
     }
 
     // MARK: HTTP/2
 
     @Test(arguments: [.noError, .internalError, .enhanceYourCalm] as [HTTP2Code])
     func anEndOfTheConnectionInPlaceOfAResponseIsAFailureOfHTTP2(_ code: HTTP2Code) async throws {
-        try await check(FaultCase(.http2(.goAway(code)), .http2, over: .http2), older: .receive)
+        try await check(FaultCase(.http2(.goAway(code)), code == .noError ? .receive : .http2, over: .http2))
     }
 
     /// A stream that was refused was not processed: the request is repeated, on the mock as over a socket.
