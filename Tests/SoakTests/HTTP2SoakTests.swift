@@ -107,8 +107,8 @@ private struct HTTP2Soak: Sendable {
 
     /// Waits until the client has no request, and the server no stream, on any connection.
     private func nothingIsOpen(_ session: Session, _ numbers: Locked<Int>) async throws {
-        while await session.liveRequestCount > 0 { await Task.yield() }
-        while try await session.string(url(.open, next(numbers))) != "0" { await Task.yield() }
+        while await session.liveRequestCount > 0, !Task.isCancelled { await Task.yield() }
+        while try await session.string(url(.open, next(numbers))) != "0", !Task.isCancelled { await Task.yield() }
     }
 
     private func footprint() -> Footprint {

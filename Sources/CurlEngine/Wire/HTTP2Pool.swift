@@ -151,7 +151,8 @@ final class HTTP2Pool {
         guard connections.isEmpty else { return serveSoon() }
         guard leaders.isEmpty else { return [] }
         hasFailed = !transfer.isCancelled
-        return line.take(hasFailed ? line.count : 1)
+        // All ask again: the first that is not cancelled leads.
+        return line.take(line.count)
     }
 
     /// Lets the transfers that wait go on at the end of the turn of the loop, as far as there is room.
@@ -172,7 +173,8 @@ final class HTTP2Pool {
     /// Returns whether a transfer may give up the connection that it makes for a stream on another one. Others may wait for the result of a
     /// lookup.
     private static func mayStopConnecting(_ transfer: Transfer) -> Bool {
-        !transfer.wire.needsConnection && !transfer.wire.isLookingUp && transfer.lookup == .none
+        (transfer.wire.race != nil || transfer.wire.tls != nil) && !transfer.wire.needsConnection
+            && !transfer.wire.isLookingUp && transfer.lookup == .none
             && !transfer.isCancelled && transfer.failure == nil
     }
 

@@ -85,7 +85,7 @@ extension ConnectionScheduler {
         var isMultiplexed: Bool { sharing == .shared }
         /// Whether the origin is, or may turn out to be, one whose requests share connections.
         var mayBeMultiplexed: Bool { isMultiplexed || mayShare && sharing != .exclusive }
-        var isUnused: Bool { active == 0 && openCount == 0 && waitingCount == 0 }
+        var isUnused: Bool { active == 0 && openCount == 0 && waitingCount == 0 && shared == 0 }
         /// The number of requests that share a connection.
         var streams: Int { isMultiplexed ? capacity : 1 }
 
