@@ -14,7 +14,7 @@ import Testing
         let folder = try TemporaryFolder(), request = try await request()
         let direct = try await client(request + ["--http", "3", "--report", "json"])
         let hasHTTP3 = direct.report["error"]["kind"] != "unsupported"
-        let first = try await Programs.usualVersion == "2" ? "HTTP/2.0" : "HTTP/1.1"
+        let first = "HTTP/2.0"
         let later = hasHTTP3 ? "HTTP/3.0" : first
         for wanted in [first, later, later] {
             let run = try await client(request + ["--alt-svc", "alt-svc.txt"], in: folder)
@@ -31,7 +31,7 @@ import Testing
 
     @Test func aClientWithoutTheFileDoesNotKnowTheAlternativeService() async throws {
         let request = try await request()
-        let version = try await Programs.usualVersion == "2" ? "HTTP/2.0" : "HTTP/1.1"
+        let version = "HTTP/2.0"
         for _ in 1...2 {
             let run = try await client(request)
             #expect(run.text == version && run.status == 0, "\(run.errors)")
