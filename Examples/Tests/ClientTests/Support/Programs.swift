@@ -40,17 +40,6 @@ enum Programs {
         return path
     }
 
-    /// The version of HTTP that a request without a demand has with a server that has HTTP/2 and TLS.
-    static var usualVersion: String {
-        get async throws {
-            let numbers = try await client(["--version"]).text.firstMatch(of: #/libcurl/([0-9]+)\.([0-9]+)/#)
-            guard let (_, major, minor) = numbers?.output, let major = Int(major), let minor = Int(minor) else {
-                throw Failure("no version of libcurl")
-            }
-            return (major, minor) < (8, 4) ? "1.1" : "2"
-        }
-    }
-
     /// The path of a script in Python: its name if that is one, or its place among the peers.
     static func script(_ name: String) -> String { name.contains("/") ? name : "\(peers)/\(name)" }
 
