@@ -173,8 +173,7 @@ final class HTTP2Pool {
     /// Returns whether a transfer may give up the connection that it makes for a stream on another one. Others may wait for the result of a
     /// lookup.
     private static func mayStopConnecting(_ transfer: Transfer) -> Bool {
-        (transfer.wire.race != nil || transfer.wire.tls != nil) && !transfer.wire.needsConnection
-            && !transfer.wire.isLookingUp && transfer.lookup == .none
+        !transfer.wire.needsConnection && !transfer.wire.isLookingUp && transfer.lookup == .none
             && !transfer.isCancelled && transfer.failure == nil
     }
 
