@@ -57,21 +57,22 @@ final class HTTP2Pool {
     /// - Parameter hasIdle: Whether a connection over HTTP/1.1 is idle.
     func way(for transfer: Transfer, hasIdle: Bool, now: EngineInstant) -> Way {
         if transfer.wire.mustSpeakHTTP1 { return .http1 }
-        if !transfer.wire.needsConnection, line.isEmpty, let connection = connection(for: transfer) {
-            return .stream(connection)
+        if !transfer.wire.needsConnection, let connection = connection(for: transfer) {
+            // Those that wait come first, at the end of this turn of the loop.
+            return line.isEmpty ? .stream(connection) : .wait
         }
         if !transfer.options.demandsHTTP2, connections.isEmpty {
             if memory.isHTTP1(at: now) { return .http1 }
             if hasIdle, leaders.isEmpty, !memory.speaksHTTP2, !transfer.wire.needsConnection { return .http1 }
         }
-        return mayConnect ? .connection : .wait
+        return mayConnect(for: line.count + 1) ? .connection : .wait
     }
 
     /// The way of the transfer that is next; `nil` if it waits further.
     var wayForNext: Way? {
         guard let transfer = line.peek() else { return nil }
         if let connection = connection(for: transfer) { return .stream(connection) }
-        return mayConnect ? .connection : nil
+        return mayConnect(for: line.count) ? .connection : nil
     }
 
     /// Returns a connection with room for the stream of a transfer, if any.
@@ -109,11 +110,11 @@ final class HTTP2Pool {
     /// An idle connection, if any.
     var idleConnection: HTTP2Connection? { connections.first(where: \.isIdle) }
 
-    private var mayConnect: Bool {
+    private func mayConnect(for waiting: Int) -> Bool {
         if connections.isEmpty, leaders.isEmpty || hasFailed { return true }
         let count = connections.count + leaders.count
         // A connection that is being made has room for all of its streams but one.
-        guard count < maximum, line.count >= leaders.count * (streams - 1) else { return false }
+        guard count < maximum, waiting > leaders.count * (streams - 1) else { return false }
         guard let first = connections.first else { return true }
         // A server that allows no streams now may allow them soon, and a server in doubt would not answer another connection either.
         guard streams > 0, !connections.contains(where: \.isInDoubt) else { return false }
