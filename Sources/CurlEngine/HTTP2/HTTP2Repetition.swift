@@ -31,6 +31,8 @@ struct HTTP2Repetition: Sendable {
     let mayBeReplayed: Bool
     /// The number of repetitions.
     private(set) var count = 0
+    /// Whether the server may have processed an earlier attempt.
+    private(set) var mayBeProcessed = false
 
     init(mayBeReplayed: Bool) { self.mayBeReplayed = mayBeReplayed }
 
@@ -61,6 +63,7 @@ struct HTTP2Repetition: Sendable {
             case .excluded: again
             case .lost(let isUsed): isUsed && mayBeReplayed ? .again(after: .zero) : .fails
             }
+        if case .lost = reason { mayBeProcessed = true }
         if decision != .fails { count += 1 }
         return decision
     }

@@ -481,7 +481,9 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         transfer.repetition.onHTTP2 = repetition
         switch decision {
         case .fails:
-            let failure = self.failure(failure, after: reason, of: stream, transfer)
+            var failure = self.failure(failure, after: reason, of: stream, transfer)
+            // What the server says of this attempt is not all: it may have begun to answer, or have processed an earlier one.
+            if stream.hasFinalHead || repetition.mayBeProcessed { failure = failure.as(failure.kind) }
             // A source may be able to deliver the body again.
             table.end(transfer, failure.kind == .bodyNotReplayable ? failure : failure.asFinal)
         case .again(let time): table.restart(transfer, after: time, now: now)

@@ -244,7 +244,8 @@ extension WireConnection {
     /// used again: the readers of events often leave after the last one, just before the end of the body.
     func finishUnread(_ transfer: Transfer) -> Bool {
         guard outgoing.isSent, !fileSending.isUnderWay, unsafe decoder.hasFinalHead,
-            transfer.connection.switched == nil, let buffer = unsafe transfer.engine.wire.buffer
+            !transfer.options.switchesProtocols, transfer.connection.switched == nil,
+            let buffer = unsafe transfer.engine.wire.buffer
         else { return false }
         var room = Self.unreadLimit
         if let held {

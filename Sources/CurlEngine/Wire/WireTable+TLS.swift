@@ -259,6 +259,7 @@ extension WireTable {
         waiting.remove(transfer)
         guard let pool = unsafe http2.known(transfer.options.wirePool) else { return }
         restart(pool.leave(transfer))
+        countShared(pool)
     }
 
     private func restart(_ transfers: [Transfer]) {
