@@ -154,6 +154,8 @@ class Connection:
         except h2.exceptions.ProtocolError:
             self.flush()
         finally:
+            # Scenarios handle what has come with the end of the connection.
+            await asyncio.sleep(0)
             for stream in self._streams.values():
                 stream.left.set()
             for task in self._tasks:

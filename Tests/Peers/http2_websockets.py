@@ -90,7 +90,7 @@ async def play(stream):
     offered = stream.headers.get(b"sec-websocket-protocol", b"").split(b", ")
     stream.head(200, [("sec-websocket-protocol", "news")] if b"news" in offered else [])
     socket = Conversation(stream)
-    kind, _, rest = stream.path[1:].partition("/")
+    kind, _, rest = stream.path.partition("?")[0][1:].partition("/")
     if kind == "fields":
         fields = {name.decode(): value.decode() for name, value in stream.headers.items()}
         await socket.send(TextMessage(data=json.dumps(fields)))

@@ -90,6 +90,27 @@ struct WebSocketHTTP2Tests {
         #expect(try await seen().connections == 1)
     }
 
+    /// RFC 8441, section 5: what a stream replaces is not sent.
+    @Test func theFieldsOfTheRequest() async throws {
+        let session = session()
+        let options = WebSocketOptions(subprotocols: ["other", "news"])
+        let socket = try await session.webSocket(request("/fields?a=b"), options: options, headers: ["X-Room": "7"])
+        guard case .text(let text)? = try await socket.receive() else {
+            Issue.record("no text")
+            return
+        }
+        let fields = try JSONDecoder().decode([String: String].self, from: Data(text.utf8))
+        #expect(fields[":method"] == "CONNECT" && fields[":protocol"] == "websocket" && fields[":scheme"] == "https")
+        #expect(fields[":path"] == "/fields?a=b" && fields[":authority"]?.hasPrefix("127.0.0.1:") == true)
+        #expect(fields["sec-websocket-version"] == "13" && fields["x-room"] == "7")
+        for name in ["connection", "upgrade", "sec-websocket-key", "host", "content-length"] {
+            #expect(fields[name] == nil, "\(name)")
+        }
+        #expect(socket.subprotocol == "news")
+        try await socket.close()
+        try await finish(session)
+    }
+
     // MARK: Responses
 
     @Test func aRefusalIsAResponse() async throws {
@@ -180,7 +201,9 @@ struct WebSocketHTTP2Tests {
 
     @Test func aReleasedSocketLeavesTheConnection() async throws {
         let session = session()
-        for _ in 1...3 { _ = try await session.webSocket(request("/flood")) }
+        // This server never answers a Close frame.
+        let options = WebSocketOptions(closeTimeout: .milliseconds(1))
+        for _ in 1...3 { _ = try await session.webSocket(request("/flood"), options: options) }
         while await session.liveRequestCount > 0, !Task.isCancelled { await Task.yield() }
         #expect(try await session.string(peer.url("tls", "/plain")) == "plain")
         try await finish(session)
