@@ -61,10 +61,11 @@ struct RealProxyTests {
         #expect(!sent.contains("s3rverSecret"))
     }
 
+    /// Squid keeps one password for a name: a wrong one for zelda would refuse a request of another test.
     @Test(arguments: Product.allCases) func aWrongPasswordIsAFailureThatDoesNotShowIt(product: Product) async throws {
         let (peers, proxy) = (try await SecureProxies(Self.peers.value), try await product.address)
         let run = try await report(
-            ["https://\(peers["server"])/"] + peers.trust + ["--proxy", "http://zelda:wr0ngSecret@\(proxy)"], status: 1)
+            ["https://\(peers["server"])/"] + peers.trust + ["--proxy", "http://ganon:wr0ngSecret@\(proxy)"], status: 1)
         #expect(
             run.report.values("error.kind", "error.retryable", "proxy") == ["proxy", false, "http://\(proxy)"])
         #expect(!run.text.contains("wr0ngSecret") && !run.errors.contains("wr0ngSecret"))
