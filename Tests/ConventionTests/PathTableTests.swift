@@ -47,7 +47,7 @@ struct PathTableTests {
                 .compactMap { ($0 as? String)?.split(separator: "/").last.map(String.init) } ?? []
         }
         let files = Self.files(in: page)
-        #expect(files.count > 40)
+        #expect(files.count > 15)
         #expect(Set(files).subtracting(known).sorted() == [])
     }
 

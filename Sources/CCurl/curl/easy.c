@@ -26,10 +26,6 @@ CURLcode ccurl_set_seek_function(CURL *easy, ccurl_seek_callback function) {
   return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
 }
 
-CURLcode ccurl_set_trailer_function(CURL *easy, ccurl_trailer_callback function) {
-  return curl_easy_setopt(easy, CURLOPT_TRAILERFUNCTION, function);
-}
-
 CURLcode ccurl_set_prereq_function(CURL *easy, ccurl_prereq_callback function) {
   return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }

@@ -15,17 +15,12 @@
 #include "CCurlSystem.h"
 #include "CCurlTLS.h"
 
-// Options and codes that the running libcurl may support although the headers of the build do not (the options: curl/multi.h, 8.20).
-static const CURLMoption ccurl_multi_network_changed = (CURLMoption)17;
-static const long ccurl_clear_connections = 1;
-static const CURLMoption ccurl_multi_resolve_threads = (CURLMoption)20;
-static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
+// A code that the running libcurl may have although the headers of the build do not.
 static const CURLcode ccurl_code_too_large = (CURLcode)100;
 
 typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
 typedef int (*ccurl_debug_callback)(CURL *_Nullable, curl_infotype, char *_Nullable, size_t, void *_Nullable);
 typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
-typedef int (*ccurl_trailer_callback)(struct curl_slist *_Nullable *_Nullable, void *_Nullable);
 typedef int (*ccurl_prereq_callback)(void *_Nullable, char *_Nullable, char *_Nullable, int, int);
 typedef curl_socket_t (*ccurl_opensocket_callback)(void *_Nullable, curlsocktype, struct curl_sockaddr *_Nullable);
 typedef int (*ccurl_closesocket_callback)(void *_Nullable, curl_socket_t);
@@ -54,7 +49,6 @@ CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullab
 CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
 CURLcode ccurl_set_debug_function(CURL *_Nonnull easy, ccurl_debug_callback _Nullable function);
 CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
-CURLcode ccurl_set_trailer_function(CURL *_Nonnull easy, ccurl_trailer_callback _Nullable function);
 CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
 // Tells libcurl whether the sockets that it gets are connected already, so that it does not connect them itself.
@@ -81,12 +75,6 @@ CURL *_Nullable ccurl_multi_next_finished(CURLM *_Nonnull multi, CURLcode *_Nonn
 
 // Creates a share handle for TLS sessions only, used on one thread.
 CURLSH *_Nullable ccurl_share_tls_sessions(void);
-
-// Creates a share handle for libcurl's cache of addresses, used on several threads; NULL if memory has run out. With `with_tls_sessions`, it
-// is also for TLS sessions. The cache must be freed after all transfers that use its handle.
-void *_Nullable ccurl_shared_cache_create(bool with_tls_sessions);
-CURLSH *_Nonnull ccurl_shared_cache_handle(void *_Nonnull cache);
-void ccurl_shared_cache_free(void *_Nonnull cache);
 
 // Creates a header list in one allocation. `lines` contains `count` zero-terminated strings of `length` bytes in total. The list must be
 // freed with `ccurl_free`; libcurl only reads it.

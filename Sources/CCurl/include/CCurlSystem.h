@@ -98,10 +98,6 @@ void ccurl_thread_sleep_ms(unsigned milliseconds);
 
 // Returns whether the connection was ended neither by the peer nor by a failure.
 bool ccurl_socket_is_open(int fd);
-// Ends a socket that has received bytes, has failed, or was ended by its peer. Afterwards the same descriptor belongs to a connection that
-// has ended: a read finds an orderly end, even if the peer of the old socket still sends, and no byte can be sent. Returns whether the
-// socket was ended.
-bool ccurl_socket_end_if_unclean(int fd);
 // Suspends the calling thread until the next wake-up. A wake-up that arrives before ends the sleep at once. Only one thread may sleep here.
 void ccurl_watchdog_sleep(void);
 void ccurl_watchdog_wake(void);
@@ -159,9 +155,6 @@ int ccurl_socket_error(int fd);
 bool ccurl_socket_is_quiet(int fd);
 // Opens a socket of the Unix domain that closes on exec and does not block.
 int ccurl_socket_open_unix(void);
-// Connects such a socket with the one at a path, at once. Returns 0 or the number of the error, which is EAGAIN if the other's
-// queue is full.
-int ccurl_socket_connect_unix(int fd, const char *_Nonnull path);
 // Reads the bytes of an IP address in network order, into a buffer of 16 bytes, and its port. Returns the number of bytes; 0 for an
 // address of another family.
 size_t ccurl_address_read(
@@ -170,7 +163,5 @@ size_t ccurl_address_read(
 // Fills a buffer with at most 256 random bytes from the system's secure source (getrandom(2)). Returns false if there is no such source.
 bool ccurl_random(void *_Nonnull bytes, size_t count);
 
-// Returns whether a socket has a peer.
-bool ccurl_socket_is_connected(int fd);
 
 #endif

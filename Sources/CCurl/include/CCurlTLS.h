@@ -17,10 +17,6 @@ bool ccurl_tls_is_same_library(const char *_Nonnull curl, const char *_Nonnull o
 
 // The type of a CURLOPT_SSL_CTX_FUNCTION.
 typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
-// Returns whether ALPN (RFC 7301) selected HTTP/2 or HTTP/3 for the current connection of a transfer.
-bool ccurl_tls_has_streams(CURL *_Nonnull easy);
-// Returns whether it is certain that ALPN did not select HTTP/2 or HTTP/3.
-bool ccurl_tls_has_no_streams(CURL *_Nonnull easy);
 
 // Returns whether it is certain that the peer has not ended the TLS session of a transfer's current connection.
 bool ccurl_tls_is_open(CURL *_Nonnull easy);

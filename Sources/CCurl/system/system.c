@@ -163,12 +163,6 @@ static void *thread_main(void *argument) {
   return NULL;
 }
 
-bool ccurl_socket_is_connected(int fd) {
-  struct sockaddr_storage peer;
-  socklen_t size = sizeof(peer);
-  return fd >= 0 && getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
-}
-
 int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   struct thread_start *start = calloc(1, sizeof(*start));
   if (start == NULL) return ENOMEM;
@@ -247,24 +241,6 @@ bool ccurl_socket_is_open(int fd) {
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
-bool ccurl_socket_end_if_unclean(int fd) {
-  char scrap[4096];
-  ssize_t got = recv(fd, scrap, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
-    close(ends[1]);
-    bool is_replaced = dup3(ends[0], fd, O_CLOEXEC) == fd;
-    close(ends[0]);
-    if (is_replaced) return true;
-  }
-  // Without a free descriptor, the socket is shut down, so that no more data arrives, and its unread data is dropped.
-  shutdown(fd, SHUT_RDWR);
-  while (recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0) {
-  }
-  return true;
-}
-
 int ccurl_socket_open(const struct curl_sockaddr *address, unsigned int sending_limit) {
   int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   bool is_tcp = (address->socktype & ~SOCK_NONBLOCK) == SOCK_STREAM && (address->family == AF_INET || address->family == AF_INET6);
@@ -280,14 +256,6 @@ int ccurl_socket_open(const struct curl_sockaddr *address, unsigned int sending_
 }
 
 int ccurl_socket_open_unix(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
-
-int ccurl_socket_connect_unix(int fd, const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  size_t length = strlen(path);
-  if (length >= sizeof(address.sun_path)) return ENAMETOOLONG;
-  memcpy(address.sun_path, path, length);
-  return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;
-}
 
 size_t ccurl_address_read(const struct curl_sockaddr *address, uint8_t *bytes, uint16_t *port) {
   // The address is longer than its declared type.

@@ -48,14 +48,6 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
 // Returns OpenSSL's session of a transfer's connection; NULL if there is none.
 static const void *session_of(CURL *easy) { return is_available() ? ccurl_tls_session(easy) : NULL; }
 
-// Reads the protocol that ALPN selected. Returns false if the protocol cannot be known.
-static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
-  const void *session = session_of(easy);
-  if (session == NULL) return false;
-  ssl.selected(session, name, length);
-  return true;
-}
-
 bool ccurl_tls_is_open(CURL *easy) {
   enum { RECEIVED_SHUTDOWN = 2 };
   const void *session = session_of(easy);
@@ -79,20 +71,4 @@ const uint8_t *ccurl_tls_protocol(const void *session, unsigned *length) {
   *length = 0;
   if (session != NULL && is_available()) ssl.selected(session, &name, length);
   return name;
-}
-
-static bool names_streams(const unsigned char *name, unsigned length) {
-  return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
-}
-
-bool ccurl_tls_has_streams(CURL *easy) {
-  const unsigned char *name = NULL;
-  unsigned length = 0;
-  return negotiated(easy, &name, &length) && names_streams(name, length);
-}
-
-bool ccurl_tls_has_no_streams(CURL *easy) {
-  const unsigned char *name = NULL;
-  unsigned length = 0;
-  return negotiated(easy, &name, &length) && !names_streams(name, length);
 }

@@ -1,7 +1,6 @@
 import CCurl
 
-/// The owner of an engine thread's connections, the engine's and libcurl's, which starts, pauses and cancels transfers. The engine
-/// applies no HTTP policy.
+/// The owner of the connections of an engine thread, which starts, pauses and cancels transfers. The engine applies no HTTP policy.
 ///
 /// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle
 /// lifetime of connections, the engine holds no libcurl handle and no socket.
@@ -9,30 +8,27 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread; `makeTransfer` checks this in debug builds.
     let executor: EngineExecutor
     let configuration: EngineConfiguration
-    private(set) var multi: MultiHandle?
+    /// What the engine watches while it may have connections; `nil` if it has none.
+    private(set) var watches: EngineWatches?
+    /// The requests over HTTP/3; `nil` if there are no connections for them.
+    private(set) var http3: HTTP3Group?
     // Exclusivity is unchecked: one thread uses these collections, and no access to one of them calls code that uses it.
-    /// The transfers that changed since libcurl was last updated.
+    /// The transfers that changed since the changes were last applied.
     @exclusivity(unchecked) private var changed: [Transfer] = []
-    /// The transfers that are passed to libcurl on the next flush.
+    /// The transfers that start on the next flush.
     @exclusivity(unchecked) private var starting: [Transfer] = []
     /// The empty array that becomes ``starting`` in the next flush, so that neither array is allocated again.
     @exclusivity(unchecked) private var spareStarting: [Transfer] = []
-    /// The HTTP/2 transfers whose body has no bytes ready. Meanwhile, libcurl before 8.1 does not read their response.
-    @exclusivity(unchecked) private var stalled = TransfersBySocket()
     /// The transfers whose requests are being sent, if that is observed.
     @exclusivity(unchecked) var sending: [Transfer] = []
-    /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
-    @exclusivity(unchecked) private var leaving = TransfersBySocket()
     /// The order in which transfers decode whose bodies grow by much.
     @exclusivity(unchecked) var decoding = DecodingTurns()
     /// The gate in which transfers wait for lookups of host names.
     let lookups: LookupGate
-    /// The gate in which transfers wait for a stream on a shared connection.
-    let streams: StreamGate
-    /// The sockets on which the engine itself speaks HTTP/1.1.
+    /// The sockets on which the engine itself speaks HTTP.
     let wire: WireTable
     /// The races between HTTP/3 and TCP.
-    let http3 = HTTP3Races()
+    let http3Races = HTTP3Races()
     /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
@@ -50,7 +46,6 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         self.configuration = configuration
         wire = WireTable(configuration)
         lookups = LookupGate(executor: executor, configuration: configuration)
-        streams = StreamGate(executor: executor, configuration: configuration)
         peer = EnginePeer(executor)
     }
 
@@ -70,27 +65,28 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Starts a transfer. `delegate` is notified of every event of the transfer, but never before this method has returned.
     package func start(_ transfer: Transfer, delegate: any TransferDelegate) {
         transfer.delegate = delegate
-        guard openMulti() else { return fail(transfer, .outOfMemory) }
+        open()
         unsafe starting.append(transfer)
     }
 
-    /// The number of transfers that are passed to libcurl in one turn of the loop, so that many starts delay neither cancellations nor
-    /// ready sockets.
+    private func open() {
+        if watches == nil {
+            watches = EngineWatches(configuration, executor.engineLoop)
+            executor.engineLoop.attach(self)
+        }
+        if idleTimer == nil { setIdleTimer() }
+    }
+
+    /// The number of transfers that are started in one turn of the loop, so that many starts delay neither cancellations nor ready sockets.
     private static let maximumStarts = 256
 
-    /// Passes the started transfers to libcurl, or the first of many. libcurl takes connections from its pool only during this call, except
-    /// for repetitions of a request, which ``Transfer/mayRepeat()`` checks.
-    ///
-    /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
-    /// other work that is due runs first, and each transfer is passed to libcurl separately.
-    private func handOver(to multi: MultiHandle, _ poller: Poller) {
-        guard unsafe !starting.isEmpty || lookups.hasTurn || !streams.resumed.isEmpty else { return }
-        act(multi, ifDueAt: MonotonicClock.now())
+    /// Starts the transfers that wait for this turn, or the first of many.
+    private func startAll() {
+        guard unsafe !starting.isEmpty || lookups.hasTurn else { return }
         var batch = unsafe spareStarting
         unsafe spareStarting = []
         unsafe swap(&batch, &starting)
         // The transfers that have waited are first.
-        if !streams.resumed.isEmpty { batch.insert(contentsOf: streams.takeResumed(), at: 0) }
         if lookups.hasTurn { batch.insert(contentsOf: lookups.takeTurns(), at: 0) }
         let count = min(batch.count, Self.maximumStarts)
         defer {
@@ -102,49 +98,22 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
             batch.removeAll(keepingCapacity: true)
             unsafe spareStarting = batch
         }
-        var mustLook = true
-        for transfer in batch[..<count] where !transfer.isCancelled {
-            if http3.holds(transfer, hasConnection: { hasConnection(multi, for: $0) }) { continue }
-            if transfer.isOnWire {
-                wire.start(transfer)
-                continue
-            }
-            guard transfer.lookup == .leading || streams.admits(transfer),
-                lookups.admits(
-                    transfer, now: executor.engineLoop.systemNow, hasConnection: hasConnection(multi, for: transfer))
-            else { continue }
-            if mustLook { unsafe multi.sockets.endUnclean(with: poller, besides: wire.openCount) }
-            mustLook = false
-            if let failure = multi.add(transfer) {
-                fail(transfer, failure)
-            } else {
-                multi.act(on: nil)
-                mustLook = finishTransfers()
-                if transfer.lookup == .leading { lookups.isStillLeading(transfer) }
-            }
+        for transfer in batch[..<count] where !transfer.isCancelled && !http3Races.holds(transfer) {
+            wire.start(transfer)
         }
         applyChanges()
     }
 
-    private func act(_ multi: MultiHandle, ifDueAt now: EngineInstant) {
-        guard let deadline = multi.deadline, deadline <= now else { return }
-        multi.act(on: nil)
-        finishTransfers()
-        applyChanges()
+    /// Passes the request of a transfer to libcurl, which speaks HTTP/3. Returns the failure if it cannot.
+    func beginHTTP3(_ transfer: Transfer, at addresses: [IPAddress]) -> EngineFailure? {
+        if http3 == nil, let watches { http3 = HTTP3Group(self, watch: watches.calls) }
+        guard let http3 else { return .outOfMemory }
+        return http3.begin(transfer, at: addresses)
     }
 
     func fail(_ transfer: Transfer, _ failure: EngineFailure) {
         transfer.failure = failure
         update(transfer)
-    }
-
-    private func openMulti() -> Bool {
-        if multi == nil {
-            multi = MultiHandle(configuration: configuration)
-            executor.engineLoop.attach(self)
-        }
-        if idleTimer == nil { setIdleTimer() }
-        return multi != nil
     }
 
     /// Records that the transfer changed. The change is applied once libcurl is no longer on the call stack.
@@ -160,73 +129,12 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
             unsafe changed = []
             for transfer in batch {
                 transfer.isDeferred = false
-                apply(transfer)
+                wire.apply(transfer)
             }
         }
     }
 
-    private func apply(_ transfer: Transfer) {
-        if transfer.isOnWire { return wire.apply(transfer) }
-        guard transfer.isUnderWay else {
-            if transfer.isCancelled { leaveGates(transfer) }
-            if transfer.receiving.heldEnd != nil {
-                finishHeld(transfer)
-            } else if transfer.failure != nil, !transfer.isCancelled {
-                // The transfer was never passed to libcurl.
-                end(transfer, CURLE_OK)
-            }
-            return
-        }
-        if transfer.isCancelled {
-            // libcurl cannot end the thread of a lookup, and others may wait for its result.
-            guard transfer.lookup != .leading else { return lookups.abandon(transfer) }
-            leaveGates(transfer)
-            lastUse = now
-            let easy = transfer.easy
-            willLeave(transfer)
-            remove(transfer, hasFailed: false)
-            // Only streams can end without their connection.
-            if transfer.connection.hadStreams, let easy { didUse(easy, for: transfer) }
-        } else if !transfer.decodeFurther() {
-            end(transfer, CURLE_OK)
-        } else if transfer.receiving.mustFinishEarly {
-            end(transfer, CURLE_OK)
-        } else {
-            multi?.applyPause(transfer)
-            if transfer.mustSendEndFirst { multi?.sendEnd(of: transfer) }
-            // The end of a pause delivers the delayed bytes, which may be malformed.
-            if transfer.failure != nil { end(transfer, CURLE_OK) }
-        }
-    }
-
-    func end(_ transfer: Transfer, _ code: CURLcode) {
-        if transfer.place.mustWait, !transfer.isCancelled, transfer.mayWaitForStream() {
-            return waitForStream(transfer)
-        }
-        var end = transfer.end(code)
-        lastUse = now
-        if transfer.lookup != .none { endLookup(transfer, code: code, failure: end.failure) }
-        if transfer.place.use != .none { streams.didEnd(transfer) }
-        let (easy, socket) = (transfer.easy, observedSocket(of: transfer))
-        willLeave(transfer)
-        remove(transfer, hasFailed: code != CURLE_OK)
-        if transfer.repetition.mustStartAgain { return startAgain(transfer) }
-        if let socket { end.report.isConnectionKept = isKept(socket, after: transfer) }
-        if case .stream = transfer.options.body { transfer.upload.discard() }
-        if let easy {
-            didUse(easy, for: transfer)
-            if lookups.hasWaiting, let multi { endWaitForLookup(multi, after: transfer) }
-        }
-        guard !transfer.isCancelled else { return }
-        if end.failure == nil, transfer.isHeldUp {
-            // libcurl has finished the transfer, but the reader has not taken all decoded bytes.
-            transfer.receiving.heldEnd = end
-        } else {
-            report(end, of: transfer)
-        }
-    }
-
-    /// Passes transfers to libcurl on the next flush.
+    /// Starts transfers on the next flush.
     func enqueue(_ transfers: [Transfer]) { unsafe starting += transfers }
 
     /// Starts a transfer again on the next flush, before those that were started again less often.
@@ -236,167 +144,53 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         unsafe starting.insert(transfer, at: place ?? starting.endIndex)
     }
 
-    private func startAgain(_ transfer: Transfer) {
-        guard !transfer.isCancelled else { return }
-        transfer.prepareToStartAgain()
-        if transfer.repetition.descriptor == .ofOtherEngine { return startWithDescriptorOfOthers(transfer) }
-        unsafe starting.append(transfer)
-    }
-
-    /// Passes a transfer to libcurl that was on its way to it when the engine may have closed its connections.
+    /// Starts a transfer that was on its way when the engine may have closed its connections.
     func resume(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
-        guard openMulti() else { return fail(transfer, .outOfMemory) }
+        open()
         unsafe starting.append(transfer)
-    }
-
-    // MARK: Streams
-
-    /// Lets a transfer wait for a stream, after libcurl was not allowed to open a connection for it.
-    private func waitForStream(_ transfer: Transfer) {
-        // While the easy handle is there, it is known whether libcurl has the addresses.
-        if transfer.lookup != .none { endLookup(transfer) }
-        remove(transfer, hasFailed: true)
-        transfer.place.mustWait = false
-        transfer.connection.hasOpenedSocket = false
-        transfer.pauses.applied = 0
-        streams.wait(transfer)
-    }
-
-    /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
-    private func remove(_ transfer: Transfer, hasFailed: Bool) {
-        unsafe stalled.remove(transfer)
-        unsafe leaving.remove(transfer)
-        let left = mustCut(transfer, hasFailed: hasFailed) ? transfer.easy.map(socket) : nil
-        multi?.remove(transfer, hasFailed: hasFailed)
-        if let left { unsafe multi?.sockets.cut(left.descriptor, generation: left.generation) }
-    }
-
-    /// Returns whether the connection of a transfer must not be reused although libcurl would keep it.
-    private func mustCut(_ transfer: Transfer, hasFailed: Bool) -> Bool {
-        let features = LibcurlFeatures.current
-        if transfer.options.version == .http2PriorKnowledge, !features.canReusePriorKnowledge { return true }
-        // Until its stream is reset, the server would send further.
-        return transfer.connection.hadStreams && (hasFailed || transfer.isCancelled) && !features.resetsStreamsAtOnce
     }
 
     // MARK: Loop
 
     /// The latest instant of the next ``flush(now:poller:)`` on the system's clock, if there is a limit.
     var nextDeadline: EngineInstant? {
-        guard
-            unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty
-                && wire.http2.ready.isEmpty
-        else {
+        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && wire.http2.ready.isEmpty else {
             return EngineInstant(nanoseconds: 0)
         }
-        let deadline = wire.deadline.map { min($0, multi?.deadline ?? $0) } ?? multi?.deadline
-        guard let nextCheck else { return deadline }
-        return min(nextCheck, deadline ?? nextCheck)
+        return wire.deadline.map { min($0, http3?.deadline ?? $0) } ?? http3?.deadline
     }
 
     /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket) {
-        if wire.isReady(ready) { return }
-        guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
-        guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
-        unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
-        unsafe multi.sockets.noteRead(ready, at: now)
-        multi.act(on: ready)
-        mustCheck = true
-        finishTransfers()
-        lookForAnswers(on: ready.descriptor)
+        if wire.isReady(ready) || http3?.isReady(ready) == true { return }
+        if let watches, watches.isReady(ready) { watches.addressesDidChange(self) }
     }
 
-    /// Records that the source of the request body has no more bytes for now.
-    func sendingHasStalled(_ transfer: Transfer) {
-        guard transfer.connection.hadStreams, !transfer.isOnWire, !LibcurlFeatures.current.isAtLeast(8, 1) else {
-            return
-        }
-        unsafe stalled.insert(transfer)
-    }
-
-    private func lookForAnswers(on socket: Int32) {
-        guard let transfer = unsafe stalled.transfer(on: socket) else { return }
-        unsafe stalled.remove(transfer)
-        transfer.lookForAnswer()
-    }
-
-    /// Records that a server has sent GOAWAY while the response to the transfer is in progress.
-    func serverIsLeaving(_ transfer: Transfer) { unsafe leaving.insert(transfer) }
-
-    /// Does the work that is due, and updates the poller. Called before every wait and after every batch of events.
-    func flush(now: EngineInstant, poller: Poller) {
-        // Transfers can change without a multi handle: an end may have been delayed until its reader took all bytes.
+    /// Does the work that is due. Called before every wait and after every batch of events.
+    func flush(now: EngineInstant) {
+        // Transfers can change without a connection: an end may have been delayed until its reader took all bytes.
         applyChanges()
-        guard let multi else { return }
-        finishTransfers()
-        if lookups.hasConnecting { endCompleteLookups() }
-        handOver(to: multi, poller)
-        act(multi, ifDueAt: now)
+        guard watches != nil else { return }
+        startAll()
         wire.act(ifDueAt: now)
-        checkConnections(multi, now: now)
-        // The last of these may have applied changes.
-        if multi.hasSentEnd { finishTransfers() }
-        if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
+        if let http3 {
+            http3.act(ifDueAt: now)
+            applyChanges()
+        }
         if unsafe !wire.http2.ready.isEmpty { wire.flushStreams() }
         if unsafe wire.counts.haveChanged { reportCounts() }
         if unsafe !sending.isEmpty { reportSent() }
-        unsafe multi.sockets.apply(to: poller)
-    }
-
-    // MARK: Dead connections
-
-    /// Whether some transfers have HTTP/2 connections that may be dead without libcurl reporting their end.
-    var mayHaveDeadConnections = false
-    /// Whether a socket has become ready since the last check of the connections.
-    private var mustCheck = false
-    /// The instant of the next check of the connections; `nil` if none is planned.
-    private var nextCheck: EngineInstant?
-    private var lastCheck = EngineInstant(nanoseconds: 0)
-    /// The time from ready sockets to the check of the connections.
-    private static let checkDelay = Duration.milliseconds(200)
-
-    /// Checks the connections shortly after data was received, once for many arrivals.
-    private func checkConnections(_ multi: MultiHandle, now: EngineInstant) {
-        guard mayHaveDeadConnections else { return }
-        guard let deadline = nextCheck else {
-            if mustCheck { nextCheck = now.advanced(by: Self.checkDelay) }
-            return
-        }
-        guard deadline <= now else { return }
-        (nextCheck, mustCheck) = (nil, false)
-        mayHaveDeadConnections = multi.lookAtConnections(since: lastCheck)
-        lastCheck = self.now
-        finishTransfers()
-        applyChanges()
-    }
-
-    /// Ends the transfers that libcurl has finished. Returns whether there were any.
-    @discardableResult
-    private func finishTransfers() -> Bool {
-        var hasFinished = false
-        repeat {
-            while let (transfer, code) = multi?.nextFinished() {
-                hasFinished = true
-                end(transfer, code)
-            }
-        } while multi?.readConnections(streams.takeLeftPorts()) == true
-        return hasFinished
     }
 
     /// Ends all work and closes every socket.
     func close() {
         wire.closeAll()
-        http3.close()
-        for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
+        for transfer in unsafe changed + starting + lookups.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
-        unsafe stalled = TransfersBySocket()
-        unsafe leaving = TransfersBySocket()
         unsafe decoding = DecodingTurns()
-        nextCheck = nil
-        // Ends the running transfers.
-        multi = nil
+        closeHTTP3()
+        watches = nil
     }
 
     // MARK: Idle connections
@@ -419,19 +213,22 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         counting?.whenCounted(changes)
     }
 
-    /// Whether transfers are in libcurl, or on their way to it.
-    var isBusy: Bool {
-        unsafe hasTransfers || !changed.isEmpty || !starting.isEmpty || lookups.isBusy || streams.isBusy
-    }
+    /// Whether transfers are under way.
+    var isBusy: Bool { unsafe hasTransfers || !changed.isEmpty || !starting.isEmpty || lookups.isBusy }
 
     /// Closes all connections. There must be no transfers.
     func closeConnections() {
         _ = lookups.close()
-        _ = streams.close()
         wire.closeAll()
-        http3.close()
-        multi = nil
+        closeHTTP3()
+        watches = nil
         counting?.whenCounted(nil)
+    }
+
+    /// Closes the connections over HTTP/3, with the requests on them.
+    func closeHTTP3() {
+        http3Races.close()
+        http3 = nil
     }
 }
 
@@ -452,5 +249,93 @@ extension CurlEngine {
         let delegate = transfer.delegate
         transfer.delegate = nil
         delegate?.transferDidEnd(end)
+    }
+
+    // MARK: Turns of decoding
+
+    /// Lets waiting transfers decode in the next turn of the loop, in their order and up to the limit, and the others in later turns.
+    func resumeDecodingSoon() {
+        guard unsafe decoding.schedule() else { return }
+        submit { [self] in
+            unsafe decoding.jobBegins()
+            let turn = executor.engineLoop.systemNow
+            repeat {
+                guard let transfer = unsafe decoding.next() else { return }
+                transfer.pauses.isYielding = false
+                update(transfer)
+                applyChanges()
+            } while unsafe !decoding.isUsedUp(turn: turn)
+            resumeDecodingSoon()
+        }
+    }
+
+    // MARK: Requests that are being sent
+
+    /// Checks at the end of this turn, and of the following ones, whether the request of a transfer was sent.
+    func checkSending(of transfer: Transfer) { unsafe sending.append(transfer) }
+
+    /// Reports the requests that were sent.
+    func reportSent() {
+        let transfers = unsafe sending
+        unsafe sending = []
+        for transfer in transfers {
+            guard transfer.isUnderWay, transfer.delegate != nil, transfer.reports.sending == .checked else {
+                transfer.reports.sending = .over
+                continue
+            }
+            transfer.reportSentHead()
+            guard transfer.hasSentRequest else {
+                // The end of a body asks for the check again.
+                if transfer.reports.isHeadReported, !transfer.hasTakenBody {
+                    transfer.reports.sending = .wanted
+                } else {
+                    unsafe sending.append(transfer)
+                }
+                continue
+            }
+            transfer.reports.sending = .over
+            transfer.delegate?.transferDidReach(.sent)
+        }
+    }
+}
+
+/// The waits of transfers for lookups of host names.
+extension CurlEngine {
+    /// Records that the addresses of a leader's host are known, or that the leader needs none.
+    func lookupDidEnd(_ transfer: Transfer, isResolved: Bool) {
+        enqueue(lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now()))
+        // A cancelled transfer has stayed only for its lookup.
+        if transfer.isCancelled { update(transfer) }
+    }
+
+    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure, on other
+    /// engines too.
+    func endLookup(_ transfer: Transfer, code: CURLcode = CURLE_OK, failure: EngineFailure? = nil) {
+        guard transfer.lookup == .leading else { return lookups.leave(transfer) }
+        let isUnresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
+        // The failure of a request that was sent before is not the lookup's alone.
+        let failure = isUnresolved && transfer.attempts == 0 ? failure : nil
+        let waiting = lookups.didEnd(
+            transfer, isResolved: false, failure: failure, now: MonotonicClock.now())
+        guard let failure else { return enqueue(waiting) }
+        for transfer in waiting where !wire.waitInstead(transfer, after: failure) { fail(transfer, failure) }
+    }
+
+    /// Starts a transfer that waits to look up the name of an origin, if a connection to the origin is idle after the end of another one.
+    func endWaitForLookup(after transfer: Transfer) {
+        guard wire.hasIdle(transfer.options.wirePool), let next = lookups.takeWaiting(forConnectionOf: transfer) else { return }
+        enqueue([next])
+    }
+
+    /// Removes a cancelled transfer from the gates in which it waits.
+    func leaveGates(_ transfer: Transfer) {
+        // The timer is not set while a transfer is in libcurl, from where this one may have come to its gate.
+        if idleTimer == nil { setIdleTimer() }
+        if transfer.lookup != .none { endLookup(transfer) }
+    }
+
+    /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.
+    func reasonForWaiting(_ transfer: Transfer) -> String? {
+        lookups.reason(for: transfer) ?? wire.reasonForWaiting(transfer)
     }
 }

@@ -6,15 +6,12 @@ package struct EngineConfiguration: Sendable {
     package var maximumLifetimeSeconds = 3600
     /// The largest number of connections that are kept.
     package var maximumConnections = 256
-    /// The largest number of connections to one origin on which the engine itself speaks HTTP/2.
+    /// The largest number of connections to one origin over HTTP/2, and over HTTP/3.
     package var sharedConnections = 4
     /// The time in milliseconds after which the system ends a connection whose peer does not take sent bytes; 0 for the system's own limit.
     package var sendingLimitMilliseconds: UInt32 = 120_000
     /// The bound on lookups of host names, which all engines with a copy of this configuration share.
     package var lookups = LookupLimit()
-
-    /// The bound on shared connections, to one origin and in total, which all engines with a copy of this configuration share.
-    package var connections = ConnectionBudget()
 
     /// Whether connections from local addresses that the machine loses are not used for further requests.
     package var followsNetworkChanges = true
@@ -76,6 +73,13 @@ package struct EngineConfiguration: Sendable {
                 Self.sharesConnections
                 ? "through this proxy" : "without nghttp2, or with a libcurl that lends no TLS sessions"
             return EngineFailure(kind: .unsupported, message: "HTTP/2 \(lack)")
+        }
+        if options.version == .http3Only, let proxy = options.route.proxy {
+            return EngineFailure(
+                kind: .proxy(name: proxy.name, .unreachable), message: "HTTP/3 needs UDP, which proxies do not forward")
+        }
+        if options.version == .http3Only, options.route.unixSocket != nil {
+            return EngineFailure(kind: .unsupported, message: "HTTP/3 over a Unix domain socket")
         }
         guard !usesTLS, options.isEncryptedOnTheWire else { return nil }
         return EngineFailure(kind: .unsupported, message: "TLS: \(LibcurlFeatures.current.lackOfOpenSSL)")

@@ -164,7 +164,7 @@ package final class EventLoop {
 
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard let poller else { return nil }
-        engine?.flush(now: systemNow, poller: poller)
+        engine?.flush(now: systemNow)
         let limit = unsafe isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         unsafe readySockets.removeAll(keepingCapacity: true)

@@ -38,7 +38,7 @@ final class HTTP3Race: TransferDelegate {
 
     /// Gives up the HTTP/3 connection. Returns whether a socket was opened for it.
     func cancel() -> Bool {
-        let hasTried = probe?.connection.hasOpenedSocket ?? false
+        let hasTried = probe?.connection.http3.exchange?.hasOpenedSocket ?? false
         probe?.cancel()
         probe = nil
         return hasTried
@@ -61,7 +61,7 @@ final class HTTP3Race: TransferDelegate {
     func transferDidEnd(_ end: consuming TransferEnd) {
         guard let probe else { return }
         self.probe = nil
-        probe.engine.http3.probeDidEnd(probe, end, of: self)
+        probe.engine.http3Races.probeDidEnd(probe, end, of: self)
     }
 
     // A probe has no request.
@@ -72,7 +72,7 @@ final class HTTP3Race: TransferDelegate {
     func transferNeedsBody() {}
 }
 
-/// The part of a transfer in a race.
+/// The progress of a transfer over HTTP/3, and in a race for it.
 struct HTTP3Progress {
     enum Way {
         /// The way is open.
@@ -88,6 +88,10 @@ struct HTTP3Progress {
     }
 
     var way = Way.open
+    /// Whether libcurl sends the request, over HTTP/3.
+    var isChosen = false
+    /// The request in libcurl.
+    var exchange: HTTP3Exchange?
     /// The number of races that the transfer has entered.
     var raceCount = 0
     /// The race; `nil` before and after it.

@@ -1,7 +1,7 @@
 /// The races between HTTP/3, which libcurl speaks, and the engine's own connections over TCP, for requests that prefer HTTP/3.
 ///
 /// HTTP/3 has a head start. The connection that is ready first gets the request, of which nothing was sent before, and the other attempt is
-/// given up. Where HTTP/3 has lost, it is not tried for a time; where it works, requests wait for no race while a connection has room.
+/// given up. Where HTTP/3 has lost, it is not tried for a time; where it works, requests wait for no race while there is a connection.
 final class HTTP3Races {
     /// The time for which HTTP/3 is tried alone.
     static let headStart = Duration.milliseconds(100)
@@ -12,8 +12,9 @@ final class HTTP3Races {
     private(set) var records = HTTP3Records()
 
     /// Returns whether a transfer that starts waits for a race. Otherwise it is sent now, over HTTP/3 or over TCP.
-    func holds(_ transfer: Transfer, hasConnection: (Transfer) -> Bool) -> Bool {
+    func holds(_ transfer: Transfer) -> Bool {
         guard case .open = transfer.connection.http3.way, transfer.options.racesHTTP3 else { return false }
+        transfer.isOnWire = true
         guard transfer.connection.http3.raceCount < Self.maximumRaces else {
             transfer.connection.http3.way = .decided
             return false
@@ -25,8 +26,7 @@ final class HTTP3Races {
             return false
         case .works:
             transfer.isOnWire = false
-            if hasConnection(transfer) { return false }
-            transfer.isOnWire = true
+            return false
         case nil: break
         }
         enter(transfer)
@@ -51,7 +51,7 @@ final class HTTP3Races {
 
         init(_ transfer: Transfer) { self.transfer = transfer }
 
-        func timerIsDue() { transfer.engine.http3.headStartIsOver(transfer) }
+        func timerIsDue() { transfer.engine.http3Races.headStartIsOver(transfer) }
     }
 
     private func headStartIsOver(_ transfer: Transfer) {

@@ -3,46 +3,6 @@ private import FoundationEssentials
 
 /// The options of a transfer's way to its server.
 extension EasyHandle {
-    /// Sets the options of a route. Returns `false` if libcurl refuses one of them: requests would bypass the proxy, or credentials would
-    /// be sent without encryption.
-    ///
-    /// - Parameters:
-    ///   - trust: The rules of TLS, which are set already for the server.
-    ///   - isReset: Whether no option of another route is set.
-    func apply(_ route: TransferRoute, trust: TransferTrust, isReset: Bool) -> Bool {
-        let parts = route.parts
-        if isReset, parts.isDirect { return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") }
-        unsafe share(route.hasOwnAddresses ? shares.own : shares.common ?? shares.own)
-        set(CURLOPT_UNIX_SOCKET_PATH, nil as String?)
-        if let socket = parts.socket {
-            let option = socket.isAbstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH
-            guard accepts(option, socket.name) else { return false }
-            if socket.isAbstract, !LibcurlFeatures.current.reusesAbstractSockets { closeAfterwards() }
-        }
-        if route.needsOwnConnection {
-            set(CURLOPT_FRESH_CONNECT, 1)
-            closeAfterwards()
-        }
-        let family =
-            switch parts.family {
-            case .any: CURL_IPRESOLVE_WHATEVER
-            case .ipv4: CURL_IPRESOLVE_V4
-            case .ipv6: CURL_IPRESOLVE_V6
-            }
-        // The addresses of a route's own names are already of the family.
-        let looksUp = parts.addresses == .lookedUp || route.firstProxy != nil && parts.proxyAddresses == .lookedUp
-        // Nothing is looked up before a proxy at a socket that looks up names itself. 7.88 would not connect to the socket, which has no
-        // address of the version.
-        let isAtSocket = route.firstProxy.map { $0.isSocket && !$0.scheme.looksUpServers } ?? false
-        set(CURLOPT_IPRESOLVE, Int(looksUp && !isAtSocket ? family : CURL_IPRESOLVE_WHATEVER))
-        // Without this form, libcurl would look up a name that is no interface.
-        let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
-        guard unsafe ccurl_set_sockets_connected(curl, route.socketPath != nil) == CURLE_OK else { return false }
-        let names = RouteNames(route)
-        return accepts(CURLOPT_INTERFACE, interface) && connect(to: names.connectTo)
-            && apply(route.proxy, first: names.proxy, second: names.secondProxy, trust: trust)
-    }
-
     /// Sets the options of a transfer's route for handshakes on a socket that is connected with a peer. libcurl looks up nothing: addresses
     /// stand for names, unless a proxy or a certificate needs the name.
     func applyRoute(of transfer: Transfer, connectedWith peer: Peer, asking far: IPAddress?) -> Bool {
@@ -87,10 +47,6 @@ extension EasyHandle {
         unsafe lists.resolve = addresses.packed()
         defer { unsafe ccurl_free(last) }
         return unsafe ccurl_set_pointer(curl, CURLOPT_RESOLVE, lists.resolve) == CURLE_OK && lists.resolve != nil
-    }
-
-    private func share(_ handle: UnsafeMutableRawPointer?) {
-        _ = unsafe ccurl_set_pointer(curl, CURLOPT_SHARE, handle)
     }
 
     func connect(to target: String?) -> Bool {
@@ -164,22 +120,35 @@ extension EasyHandle {
         return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, lists.proxyHeaders) == CURLE_OK
     }
 
-    /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
-    func explained(_ failure: EngineFailure) -> EngineFailure {
-        if errors.socket != 0 { return failure.withoutSocket(errors.socket) }
-        if errors.path != 0, let path = route?.socketPath {
-            return failure.to(TransferRoute.Socket(name: path, isAbstract: false), errors.path)
-        }
-        guard let socket = route?.parts.socket else { return failure }
-        return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+    // MARK: Tunnels
+
+    /// Counts a request for a tunnel, and ends the handshakes if there were too many.
+    func didAskForTunnel() {
+        guard let transfer, transfer.connection.tunnel.didAsk(), transfer.failure == nil,
+            let proxy = transfer.options.route.proxy
+        else { return }
+        let cause = EngineFailure.ProxyCause.refused(status: 407, hasCredentials: true)
+        transfer.failure = EngineFailure(kind: .proxy(name: proxy.name, cause), message: "")
+        // No callback can end a transfer that has no response, but a connection that is over does.
+        if let socket = transfer.wire.tls?.socket { ccurl_socket_shut_down(socket) }
     }
 
-    /// Turns libcurl's log on or off for the time before the request, in order to count the requests for a tunnel: libcurl asks a proxy
-    /// with Digest authentication for a tunnel again as long as the proxy says that the proof is too old.
-    func watchTunnel(_ isWatched: Bool) {
-        guard isWatched != given.watchesTunnel else { return }
-        given.watchesTunnel = isWatched
-        readLog(isWatched || given.tellsWhatHappens || given.watchesStream)
+    /// Reads a line of the head of a response to a request for a tunnel.
+    func readTunnelLine(_ line: UnsafeRawBufferPointer) {
+        guard watchesTunnel, let transfer, transfer.options.route.proofs != nil else { return }
+        unsafe transfer.connection.tunnel.read(line)
+    }
+
+    /// Sets the proof for the request for a tunnel on the connection that is being made, if libcurl does not make it itself. Returns
+    /// `false` if libcurl would send other credentials to the proxy.
+    func proveTunnel() -> Bool {
+        guard let transfer, let route, let proofs = route.proofs else { return true }
+        let url = transfer.options.url
+        let proof = proofs.proof(for: route.parts.connectTo ?? "\(url.host):\(url.port)")
+        transfer.connection.tunnel.proof = proof
+        // The log is off if the last connection has ended after its tunnel was open.
+        watchTunnel(true)
+        return setProxyAuthorization(proof?.field) || setProxyAuthorization(nil)
     }
 
     /// Sets an option, and returns whether libcurl accepts it.

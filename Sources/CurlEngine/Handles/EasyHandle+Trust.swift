@@ -148,4 +148,19 @@ extension EasyHandle {
         isProxySecured = true
         return (.proxy, proxy.host.withoutFinalDot)
     }
+
+    // MARK: Results
+
+    /// The certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel, they
+    /// are the server's, and not the proxy's.
+    var chain: CertificateChain? {
+        let verifies = transfer?.options.trust.server.verifies ?? false
+        return unsafe CertificateChain(of: tlsSession, verifies: verifies)
+    }
+
+    /// OpenSSL's session of the current connection; `nil` if there is none.
+    var tlsSession: OpaquePointer? { unsafe OpaquePointer(ccurl_tls_session(curl)) }
+
+    /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.
+    var hasResumedSession: Bool { unsafe ccurl_tls_is_resumed(ccurl_tls_session(curl)) }
 }

@@ -53,10 +53,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
         return "libcurl has \(tlsLibrary), and not the OpenSSL whose functions this process finds"
     }
 
-    /// Whether several requests may share an HTTP/2 connection. Before 8.4, a slow stream blocks its connection, and after resets
-    /// of other streams a body that was cut short could be reported as complete.
-    package var canMultiplex: Bool { isAtLeast(8, 4) }
-
     /// Whether libcurl's TLS sessions can be prepared for the engine's own calls: OpenSSL has the functions for that.
     let preparesSessions: Bool
     /// Whether the engine can take a TLS session over from libcurl: 8.1.0 keeps bytes of the socket below TLS.
@@ -65,33 +61,8 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Whether libcurl takes a socket that is connected as it is. 7.88 connects it again, which a Unix domain socket refuses.
     var takesConnectedSockets: Bool { isAtLeast(8, 0) }
 
-    /// Whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
-    /// complete.
-    package var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
-
-    /// Whether libcurl resets the HTTP/2 stream of a body that it gives up. Before 8.1, libcurl ends such a body with an empty
-    /// frame, as if it were complete.
-    var resetsGivenUpBodies: Bool { isAtLeast(8, 1) }
-
-    /// Whether a cancelled HTTP/2 stream is reset at once. Before 8.4, libcurl 7.88 was seen to send the reset only with the next
-    /// request on the connection.
-    var resetsStreamsAtOnce: Bool { isAtLeast(8, 4) }
-
-    /// Whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
-    package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
-
-    /// Whether libcurl can send fields after a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
+    /// Whether the framework sends fields after a body.
     package var sendsTrailers: Bool { isAtLeast(8, 7) }
-
-    /// Whether libcurl reports the size of a request after the request was sent.
-    var countsRequests: Bool { Self.countsRequests(versionNumber) }
-
-    /// Returns whether this version reports the size of requests; libcurl 8.7 reports zero for every request.
-    static func countsRequests(_ versionNumber: UInt32) -> Bool { versionNumber >> 8 != 0x08_07 }
-
-    /// Whether connections to abstract sockets can be reused. 7.88 takes such a connection, which has no address, for one whose
-    /// name is being looked up, and opens another; 8.23 does not.
-    package var reusesAbstractSockets: Bool { isAtLeast(8, 20) }
 
     /// Whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
@@ -100,20 +71,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy,
     /// so that the framework computes it (``TunnelProofs``).
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
-
-    /// Whether libcurl opens a tunnel through an HTTP proxy after a SOCKS proxy at a Unix domain socket, as tried with 7.88,
-    /// 8.12 and 8.16. 8.23 does not.
-    package var tunnelsBehindSockets: Bool { !isAtLeast(8, 17) }
-
-    /// Whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
-    /// before it has the other kind. This is the case from 8.20.
-    var connectsDuringLookup: Bool { isAtLeast(8, 20) }
-
-    /// Whether libcurl can be told to close all idle connections, which is the case from 8.16.
-    var canLeaveConnections: Bool { isAtLeast(8, 16) }
-
-    /// Whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
-    var sharesTLSSessions: Bool { isAtLeast(8, 12) }
 }
 
 /// The global state of libcurl, set up once and kept for the lifetime of the process.

@@ -36,8 +36,6 @@ struct HeadParser: ~Copyable {
     private var reason = ""
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
-    /// Whether the body is coded, so that its length is not the number of delivered bytes.
-    var hasContentEncoding: Bool { !contentCodings.isEmpty }
     /// Whether the head has a `Transfer-Encoding`, such as `chunked`.
     private(set) var hasTransferEncoding = false
 
@@ -50,27 +48,9 @@ struct HeadParser: ~Copyable {
         unsafe head.pointee.content_length = -1
     }
 
-    /// Creates the parser of a transfer that the engine serves without libcurl, which has no use for it.
-    init() {
-        unsafe head = Unused.shared.head
-    }
-
     deinit {
-        if unsafe head == Unused.shared.head { return }
         unsafe ccurl_head_clear(head)
         unsafe head.deallocate()
-    }
-
-    /// The head of all parsers without use, which nobody changes.
-    @safe
-    private final class Unused: Sendable {
-        static let shared = Unused()
-        nonisolated(unsafe) let head: UnsafeMutablePointer<ccurl_head>
-
-        private init() {
-            unsafe head = .allocate(capacity: 1)
-            unsafe head.initialize(to: ccurl_head())
-        }
     }
 
     /// The length of the body in bytes, if the head has one.
@@ -84,17 +64,6 @@ struct HeadParser: ~Copyable {
 
     /// The instant at which the last field line arrived.
     var lastLine: EngineInstant { unsafe EngineInstant(nanoseconds: head.pointee.last_line) }
-
-    /// Whether the response was received over HTTP/2.
-    var isHTTP2: Bool { version == .http2 }
-
-    /// Whether the response was received over HTTP/1.
-    var isHTTP1: Bool {
-        switch version {
-        case .http1_0, .http1_1: true
-        case .http2, .http3: false
-        }
-    }
 
     /// The fields that were received after the body.
     var trailers: WireFields { hasFinalHead ? fields : WireFields() }

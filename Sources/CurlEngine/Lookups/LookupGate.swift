@@ -1,12 +1,11 @@
-/// The gate before libcurl, in which the transfers of one engine wait for lookups of host names. It belongs to the engine thread.
+/// The gate in which the transfers of one engine wait for lookups of host names. It belongs to the engine thread.
 ///
-/// A transfer passes at once if libcurl will look up nothing: the host is an address, the name is in libcurl's cache, or a connection has
-/// room. Otherwise the first transfer with a name leads, and takes a turn within the ``LookupLimit``. The others with the name wait, and
-/// share a failure. A leader that is cancelled stays until the lookup has ended, because nobody can end its thread, but gives up its turn
-/// unless others wait.
+/// A transfer passes at once if nothing is looked up: the host is an address, or its addresses are known. Otherwise the first transfer
+/// with a name leads, and takes a turn within the ``LookupLimit``. The others with the name wait, and share a failure. A leader that is
+/// cancelled stays until the lookup has ended, because nobody can end its thread, but gives up its turn unless others wait.
 ///
-/// The engines of a session share libcurl's cache (``SharedLookups``). While another engine looks up the name, transfers wait for that
-/// lookup, share its failure, or enter the gate again. A route with its own addresses uses the cache of its engine alone.
+/// The engines of a session share the addresses (``SharedLookups``). While another engine looks up the name, transfers wait for that
+/// lookup, share its failure, or enter the gate again.
 final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
@@ -16,11 +15,11 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         case none
         /// The transfer waits.
         case waiting
-        /// The transfer leads: libcurl has it or is about to get it, and may be looking up the name.
+        /// The transfer leads: its name is being looked up, or about to be.
         case leading
     }
 
-    /// The age up to which a lookup counts: libcurl's cache holds its result for 60 seconds. Tests set another one.
+    /// The age up to which a lookup counts. Tests set another one.
     var knownAge: Duration = .seconds(56)
 
     /// The transfers with one name, while its lookup runs or waits for its turn.
@@ -59,17 +58,12 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
     private var requestedTurns = 0
     /// The number of turns that were granted and not used yet.
     private var grantedTurns = 0
-    /// The leaders that connect to an address of one kind while libcurl looks up the other kind.
-    private var connecting: [Transfer] = []
     /// The name of the last transfer that needed one, and the instant up to which its lookup counts.
     private var last: (name: String, until: EngineInstant) = ("", EngineInstant(nanoseconds: 0))
-    /// The number of the cache that the engine has for itself.
-    private var ownCache: Int
 
     init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         limit = configuration.lookups
-        ownCache = limit.shared.makeCacheNumber()
     }
 
     /// Whether transfers wait, or a granted turn is to be used.
@@ -82,11 +76,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
     var waitingCount: Int { lookups.values.reduce(0) { $0 + $1.waitingCount } }
 
     private func name(_ transfer: Transfer) -> String? {
-        let route = transfer.options.route
-        guard let name = route.lookedUpName(for: transfer.options.url) else { return nil }
-        // Neither libcurl nor the engine knows the addresses that the other one has looked up.
-        guard !transfer.isOnWire else { return "\(name) wire" }
-        return route.hasOwnAddresses ? "\(name) \(ownCache)" : name
+        transfer.options.route.lookedUpName(for: transfer.options.url)
     }
 
     // MARK: Entering
@@ -96,26 +86,18 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         limit.shared.addresses(of: host, family, age: knownAge, now: now)
     }
 
-    /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
+    /// Returns whether the name of a transfer may be looked up now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
     /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:failure:now:)``.
-    ///
-    /// - Parameter hasConnection: Whether libcurl has a connection with room for the transfer.
-    func admits(_ transfer: Transfer, now: EngineInstant, hasConnection: @autoclosure () -> Bool) -> Bool {
+    func admits(_ transfer: Transfer, now: EngineInstant) -> Bool {
         if transfer.lookup == .leading { return true }
         guard let name = name(transfer) else { return true }
         if name != last.name {
             last = (name, limit.shared.lastLookup(of: name)?.advanced(by: knownAge) ?? EngineInstant(nanoseconds: 0))
         }
         if now < last.until { return true }
-        guard hasConnection() else {
-            let mayPass = passes(transfer, to: name, now: now)
-            if !mayPass { transfer.reportLookup() }
-            return mayPass
-        }
-        // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
-        limit.beginAnyway()
-        transfer.lookup = .leading
-        return true
+        let mayPass = passes(transfer, to: name, now: now)
+        if !mayPass { transfer.reportLookup() }
+        return mayPass
     }
 
     /// Returns whether a transfer leads the lookup of its name, or needs none because another engine has made it. Otherwise the transfer
@@ -140,7 +122,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         if requestedTurns <= lineCount {
             if limit.begin(self) {
                 transfer.lookup = .leading
-                transfer.hasClaimedName = true
+                transfer.connection.hasClaimedName = true
                 return true
             }
             requestedTurns += 1
@@ -152,24 +134,22 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         return false
     }
 
-    /// Records that libcurl has a leader, and has not found out in its first call whether the name must be looked up.
+    /// Records that the name of a leader is being looked up.
     func isStillLeading(_ transfer: Transfer) {
         guard let name = name(transfer) else { return }
         transfer.reportLookup()
         guard let lookup = lookups[name] else {
             lookups[name] = Lookup(leader: transfer)
-            // A transfer that has passed because of a connection has not claimed the name.
-            if !transfer.hasClaimedName,
+            if !transfer.connection.hasClaimedName,
                 case .leads = limit.shared.claim(name, for: self, age: knownAge, now: MonotonicClock.now())
             {
-                transfer.hasClaimedName = true
+                transfer.connection.hasClaimedName = true
             }
             return
         }
-        // If the transfer passed because of a connection, others with its name may lead or wait already.
         guard lookup.leader == nil, !lookup.isOfOther else { return }
         lookups[name]?.leader = transfer
-        transfer.hasClaimedName = true
+        transfer.connection.hasClaimedName = true
         lineCount -= 1
     }
 
@@ -200,37 +180,18 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
             else { continue }
             lineCount -= 1
             leader.lookup = .leading
-            leader.hasClaimedName = true
+            leader.connection.hasClaimedName = true
             lookups[name] = Lookup(leader: leader, waiting: lookup.waiting.filter { $0.lookup == .waiting })
             return leader
         }
         return nil
     }
 
-    // MARK: Incomplete lookups
-
-    /// Whether leaders connect although their lookups are incomplete.
-    var hasConnecting: Bool { !connecting.isEmpty }
-
-    /// Records that a leader connects although its lookup is incomplete. It leads until libcurl has all addresses, or is connected.
-    func isConnecting(_ leader: Transfer) {
-        if !connecting.contains(where: { $0 === leader }) { connecting.append(leader) }
-    }
-
-    /// Removes and returns the leaders whose lookups have become complete while they connect.
-    func takeComplete() -> [Transfer] {
-        connecting.removeAll { $0.lookup != .leading }
-        let complete = connecting.filter(\.hasCompleteLookup)
-        connecting.removeAll(where: \.hasCompleteLookup)
-        return complete
-    }
-
     // MARK: Leaving
 
     /// Gives up the turn of a cancelled leader, unless other transfers wait for its lookup.
     func abandon(_ leader: Transfer) {
-        // Newer versions of libcurl look up names on few threads.
-        guard leader.isOnWire || !LibcurlFeatures.current.connectsDuringLookup, let name = name(leader),
+        guard let name = name(leader),
             let lookup = lookups[name], lookup.leader === leader, !lookup.isAbandoned, lookup.waitingCount == 0,
             limit.abandon()
         else { return }
@@ -241,19 +202,19 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         if let lookup, lookup.leader === leader, lookup.isAbandoned { limit.endAbandoned() } else { limit.end() }
     }
 
-    /// Records that a leader needs no lookup any more: libcurl has the addresses, or uses an idle connection, or the transfer has ended.
+    /// Records that a leader needs no lookup any more: the addresses are known, a connection is idle, or the transfer has ended.
     /// Returns the transfers that waited for this, which enter the gate again.
     ///
     /// - Parameters:
-    ///   - isResolved: Whether libcurl has the addresses.
+    ///   - isResolved: Whether the addresses are known.
     ///   - failure: The failure of the lookup, which the transfers that wait share; `nil` if the lookup has not failed.
     func didEnd(
         _ transfer: Transfer, isResolved: Bool, failure: EngineFailure? = nil, now: EngineInstant
     ) -> [Transfer] {
         guard transfer.lookup == .leading else { return [] }
-        let hadClaim = transfer.hasClaimedName
+        let hadClaim = transfer.connection.hasClaimedName
         transfer.lookup = .none
-        transfer.hasClaimedName = false
+        transfer.connection.hasClaimedName = false
         let name = name(transfer)
         endTurn(name.flatMap { lookups[$0] }, of: transfer)
         guard let name else { return [] }
@@ -276,8 +237,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
     /// Whether transfers may wait.
     var hasWaiting: Bool { !lookups.isEmpty }
 
-    /// Removes and returns a transfer that waits for a lookup and can use the connection of another one; `nil` if none waits. The transfer
-    /// enters the gate again, and passes because of the connection.
+    /// Removes and returns a transfer that waits for a lookup and can use the connection of another one; `nil` if none waits.
     func takeWaiting(forConnectionOf other: Transfer) -> Transfer? {
         let pool = other.options.pool
         guard let name = name(other),
@@ -307,7 +267,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
         }
     }
 
-    /// Ends all lookups because libcurl ends. Returns the transfers that waited.
+    /// Ends all lookups because the engine ends. Returns the transfers that waited.
     func close() -> [Transfer] {
         var waiting: [Transfer] = []
         for (name, lookup) in lookups {
@@ -315,18 +275,15 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
             limit.shared.end(name, for: self, .unknown)
             guard let leader = lookup.leader, leader.lookup == .leading else { continue }
             leader.lookup = .none
-            leader.hasClaimedName = false
+            leader.connection.hasClaimedName = false
             endTurn(lookup, of: leader)
         }
         for transfer in waiting { transfer.lookup = .none }
         for _ in 0..<grantedTurns { limit.end() }
         grantedTurns = 0
-        connecting = []
         lookups = [:]
         line = FIFO()
         lineCount = 0
-        // The next cache of the engine is empty.
-        ownCache = limit.shared.makeCacheNumber()
         last = ("", EngineInstant(nanoseconds: 0))
         return waiting
     }

@@ -49,9 +49,6 @@ package final class LookupLimit: Sendable {
         }
     }
 
-    /// Begins a lookup that probably does not take place, even beyond the bound. It must be ended by ``end()``.
-    func beginAnyway() { state.withLock { $0.running += 1 } }
-
     /// Ends a lookup, whose turn goes to the one that has waited longest.
     func end() { state.withLock { endTurn(&$0) }?.grantTurn() }
 

@@ -1,14 +1,11 @@
-import CCurl
-
-/// The part of the lookups of host names that all engines of a session share: libcurl's cache of addresses, the names that it holds, and
-/// the names that are being looked up.
+/// The part of the lookups of host names that all engines of a session share: the addresses, and the names that are being looked up.
 ///
 /// One gate at a time leads the lookup of a name: it claims the name, and ends its claim when the lookup has ended. Until then, the gates
 /// of other engines that claim the name follow it, and are notified of the end.
 final class SharedLookups: Sendable {
     /// The result of a claim.
     enum Claim {
-        /// libcurl has the addresses, which were looked up at an instant of the system's clock.
+        /// The addresses are known, which were looked up at an instant of the system's clock.
         case known(EngineInstant)
         /// The gate leads the lookup, and must end its claim.
         case leads
@@ -18,7 +15,7 @@ final class SharedLookups: Sendable {
 
     /// The end of a claim.
     enum End: Sendable {
-        /// libcurl has the addresses.
+        /// The addresses are known.
         case resolved
         /// The system has no addresses.
         case failed(EngineFailure)
@@ -26,7 +23,7 @@ final class SharedLookups: Sendable {
         case unknown
     }
 
-    /// The age from which libcurl's cache certainly does not hold the result of a lookup.
+    /// The age from which the result of a lookup is forgotten.
     static let forgottenAge: Duration = .seconds(64)
 
     private struct Flight {
@@ -47,7 +44,6 @@ final class SharedLookups: Sendable {
         var known: [String: EngineInstant] = [:]
         /// The number of entries in `known` at which old entries are removed.
         var knownLimit = 256
-        var lastCache = 0
         /// The addresses that the system has told.
         var addresses: [Host: (addresses: [IPAddress], at: EngineInstant)] = [:]
         /// The number of entries in `addresses` at which old entries are removed.
@@ -55,36 +51,15 @@ final class SharedLookups: Sendable {
     }
 
     private let state = Locked(State())
-    private let cache = Locked<AddressCache?>(nil)
-
-    // MARK: libcurl's cache
-
-    /// libcurl's share handle for the cache, which is made for the first engine that starts; `nil` if memory has run out.
-    var shareHandle: UnsafeMutableRawPointer? {
-        let cache = cache.withLock { cache -> AddressCache? in
-            if cache == nil { cache = AddressCache() }
-            return cache
-        }
-        return unsafe cache?.handle
-    }
-
-    /// Returns the number of a cache that one engine has for itself. The names in such a cache have this number.
-    func makeCacheNumber() -> Int {
-        state.withLock { state in
-            state.lastCache += 1
-            return state.lastCache
-        }
-    }
 
     // MARK: Names that are known
 
     /// Returns the instant at which a name was last looked up, on the system's clock; `nil` if it was not, or long ago.
     func lastLookup(of name: String) -> EngineInstant? { state.withLock { $0.known[name] } }
 
-    /// Records that libcurl has the addresses of a name.
+    /// Records that the addresses of a name are known.
     func note(_ name: String, _ now: EngineInstant) {
         state.withLock { state in
-            // The addresses may be from libcurl's cache, and as old as that.
             if let instant = state.known[name], now < instant.advanced(by: Self.forgottenAge) { return }
             state.known[name] = now
             guard state.known.count > state.knownLimit else { return }
@@ -155,32 +130,4 @@ final class SharedLookups: Sendable {
 protocol LookupFollower: AnyObject, Sendable {
     /// Notifies the gate of the end of a lookup that it has followed. Called from any thread.
     func lookupDidEnd(_ name: String, _ end: SharedLookups.End)
-}
-
-/// The share handles of the transfers of one engine.
-@safe
-struct ShareHandles {
-    /// The handle of transfers whose routes have addresses of their own: for TLS sessions, if libcurl itself does not share them; `nil`
-    /// otherwise. The addresses are in the cache of the multi handle.
-    let own: UnsafeMutableRawPointer?
-    /// The handle of all other transfers: for the cache of addresses that all engines of the session share, if any.
-    let common: UnsafeMutableRawPointer?
-}
-
-/// The owner of libcurl's cache of addresses for several engines.
-@safe
-private final class AddressCache: @unchecked Sendable {
-    // Unchecked: the pointer never changes, and libcurl accesses the cache only inside locks, which the C code has for it.
-    private let cache: UnsafeMutableRawPointer
-
-    init?() {
-        let sharesSessions = LibcurlFeatures.current.sharesTLSSessions
-        guard let cache = unsafe ccurl_shared_cache_create(!sharesSessions) else { return nil }
-        unsafe self.cache = cache
-    }
-
-    // A process that exits may have released what the TLS sessions in the cache refer to.
-    deinit { if !Watchdog.shared.processExits { unsafe ccurl_shared_cache_free(cache) } }
-
-    var handle: UnsafeMutableRawPointer { unsafe ccurl_shared_cache_handle(cache) }
 }

@@ -83,14 +83,8 @@ package final class TransferRoute: Sendable {
         package var isDirect: Bool { self == Parts() }
     }
 
-    /// The parts of the route. With a ``socketPath``, the proxy has an address, and connections have no source.
+    /// The parts of the route.
     package let parts: Parts
-    /// The path of a Unix domain socket to which the engine connects, not libcurl; `nil` if libcurl makes all connections.
-    ///
-    /// This is the socket of a SOCKS proxy in front of an HTTP proxy, with a version of libcurl that opens no tunnel through such proxies
-    /// (``LibcurlFeatures/tunnelsBehindSockets``). libcurl then takes the SOCKS proxy for one at an address of this machine, and gets a
-    /// connected socket instead of one for that address, which it never uses.
-    let socketPath: String?
     /// The number of the route; 0 for ``direct``.
     package let number: Int
     /// The number of the route for which connections are counted: the route with all addresses of the server, if this one has one of
@@ -98,8 +92,6 @@ package final class TransferRoute: Sendable {
     private let limitNumber: Int
     /// Whether connections need nothing but TCP.
     let isPlain: Bool
-    /// Whether libcurl does not look up all names of the route itself.
-    let hasOwnAddresses: Bool
     /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
     let proofs: (any TunnelProofs)?
     /// The last addresses of names whose addresses are ``Addresses/found(name:)``.
@@ -121,27 +113,11 @@ package final class TransferRoute: Sendable {
     }
 
     private init(_ parts: Parts, number: Int, limitNumber: Int, _ proofs: (any TunnelProofs)? = nil) {
-        var parts = parts
-        socketPath = Self.socketPath(of: parts)
-        if socketPath != nil {
-            parts.proxyAddresses = .fixed([parts.family == .ipv6 ? "::1" : "127.0.0.1"])
-            // libcurl would bind the socket to it. A Unix domain socket has no such address.
-            parts.interface = nil
-        }
         self.parts = parts
         isPlain = Self.isPlain(parts)
         self.number = number
         self.limitNumber = limitNumber
         self.proofs = proofs
-        hasOwnAddresses =
-            parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp || parts.secondProxyAddresses != .lookedUp
-    }
-
-    private static func socketPath(of parts: Parts) -> String? {
-        guard parts.socket == nil, let first = parts.proxy?.first, first.isSocket,
-            !LibcurlFeatures.current.tunnelsBehindSockets
-        else { return nil }
-        return first.name
     }
 
     /// The proxy; `nil` for connections without one. libcurl ignores the proxy of requests to a socket.
@@ -149,15 +125,6 @@ package final class TransferRoute: Sendable {
 
     /// The host of the HTTPS proxy, if any.
     package var secureProxyHost: String? { proxy.flatMap { $0.scheme == .https ? $0.host : nil } }
-
-    /// Whether each transfer makes a connection of its own. An `https` proxy keeps its name, and libcurl would use a connection
-    /// from an own address, or to the fixed addresses of the proxy, for transfers of other routes too.
-    var needsOwnConnection: Bool {
-        if let secondProxy, secondProxy.scheme == .https, case .fixed = parts.secondProxyAddresses { return true }
-        guard firstProxy?.scheme == .https else { return false }
-        if case .fixed = parts.proxyAddresses { return true }
-        return parts.interface != nil
-    }
 
     /// Whether the route has only one of the addresses of its server, and shares the limits of the route that has all of them.
     var hasOneOfSeveralAddresses: Bool { number != limitNumber }

@@ -1,7 +1,7 @@
 import CCurl
 package import FoundationEssentials
 
-/// The delivery of the request body to libcurl.
+/// The body of the request, on its way from the framework to the connection.
 extension Transfer {
     // MARK: Calls from the framework
 
@@ -35,7 +35,6 @@ extension Transfer {
         upload.isFinished = true
         if reports.sending == .wanted { checkSending() }
         resumeSending()
-        if mustSendEndFirst { engine.update(self) }
     }
 
     /// Pauses or resumes sending the body.
@@ -43,6 +42,24 @@ extension Transfer {
         guard pauses.isSendingHeld != isPaused else { return }
         pauses.isSendingHeld = isPaused
         engine.update(self)
+    }
+
+    /// Stops sending the body, and drops its rest. The response continues, and the connection is not reused.
+    package func stopSending() {
+        guard isUploadUnderWay, !sending.isStopped else { return }
+        sending.isStopped = true
+        upload.discard()
+        pauses.isSendingPaused = false
+        engine.update(self)
+    }
+
+    /// Whether part of the body was not sent yet.
+    var isUploadUnderWay: Bool {
+        switch options.body {
+        case .none: false
+        case .bytes: attempts > 0 && !hasSentRequest
+        case .stream: sending.isStopped || !upload.isAtEnd
+        }
     }
 
     private func resumeSending() {
@@ -61,22 +78,19 @@ extension Transfer {
         delegate?.transferNeedsBody()
     }
 
-    /// Whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
+    /// Whether the connection has room for bytes of the body and there are none.
     package var awaitsBody: Bool {
-        (pauses.isSendingPaused || isOnWire && upload.isWaitingForFile) && !sending.isStopped && !upload.isAtEnd
+        (pauses.isSendingPaused || upload.isWaitingForFile) && !sending.isStopped && !upload.isAtEnd
     }
 
-    // MARK: Delivery to libcurl
+    // MARK: Delivery
 
-    /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
+    /// Fills a buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         if isHeldBack || sending.isStopped {
             pauses.applied |= 4
-            if sending.isStopped {
-                pauses.isSendingPaused = true
-                engine.sendingHasStalled(self)
-            }
+            if sending.isStopped { pauses.isSendingPaused = true }
             return Int(CURL_READFUNC_PAUSE)
         }
         let room = min(buffer.count, options.sendPieceSize)
@@ -91,12 +105,11 @@ extension Transfer {
         guard count == 0, !upload.isAtEnd else {
             if reports.sending == .wanted { checkSending() }
             askForBody()
-            if count == 0 { sending.hasPassedEnd = true } else if mustSendEndFirst { engine.update(self) }
+            if count == 0 { sending.hasPassedEnd = true }
             return count
         }
         pauses.isSendingPaused = true
         pauses.applied |= 4
-        engine.sendingHasStalled(self)
         // The delegate may send the next chunk during this call, which then ends the pause.
         askForBody()
         return Int(CURL_READFUNC_PAUSE)

@@ -1,45 +1,32 @@
-/// A request that libcurl or the engine itself sends, and its response.
+/// A request that the engine sends, and its response.
 ///
 /// A transfer belongs to the engine thread.
 package final class Transfer: @unchecked Sendable {
-    // Unchecked: every member is only accessed on the engine thread. `CurlEngine`, which creates all transfers, is called only there, and
-    // so are libcurl's callbacks.
+    // Unchecked: every member is only accessed on the engine thread.
     let engine: CurlEngine
     let options: TransferOptions
     /// The receiver of the transfer's events, until the end or the cancellation, which break a reference cycle. A weak reference would slow
     /// down every other reference to the receiver.
     var delegate: (any TransferDelegate)?
-    /// The easy handle while the transfer is in libcurl.
-    var easy: EasyHandle?
     var pauses = TransferPauses()
-    var tunnel = TunnelRequests()
     var reports = StepReports()
-    var place = StreamPlace()
-    /// Whether the engine serves the transfer without libcurl.
-    var isOnWire: Bool {
-        didSet { if oldValue, !isOnWire { unsafe parser = HeadParser(limit: options.maximumHeaderBytes) } }
-    }
     var connection = TransferConnection()
     var repetition = TransferRepetition()
     var sending = BodySending()
     var receiving = BodyReceiving()
-    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another one.
-    @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
-    /// The number of times that libcurl was about to send the request since the transfer was passed to it. A number above one means that
-    /// libcurl itself has repeated the request.
+    /// The number of times that the request was about to be sent since the transfer was last started. A number above one means that libcurl
+    /// itself repeats the request.
     var attempts = 0
-    /// The reason why a callback gave up the transfer. It takes precedence over libcurl's own result.
+    /// The reason why the transfer was given up. It takes precedence over any other result.
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
     var lookup = LookupGate.Progress.none
-    /// Whether the transfer leads the lookup for all engines of the session.
-    var hasClaimedName = false
     /// Whether the delegate gets no more events.
     var isCancelled = false
     /// Whether the engine lists the transfer among the changed ones.
     var isDeferred = false
-    /// The instant at which libcurl was last about to send the request.
+    /// The instant at which the request was last about to be sent.
     var start: EngineInstant
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
@@ -47,18 +34,19 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        let isOnWire = options.isForWire
-        self.isOnWire = isOnWire
-        unsafe parser =
-            isOnWire
-            ? HeadParser()
-            : HeadParser(limit: options.maximumHeaderBytes)
+        connection.http3.isChosen = !options.isForWire
         start = now
         activity = (now, now)
     }
 
-    /// The progress without libcurl. Not changed in place: every read of the connection's variable would have to check for exclusive access
-    /// at run time. Changes of single values are made in ``connection``.
+    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl.
+    var isOnWire: Bool {
+        get { !connection.http3.isChosen }
+        set { connection.http3.isChosen = !newValue }
+    }
+
+    /// The progress on the engine's own connections. Not changed in place: every read of the connection's variable would have to check for
+    /// exclusive access at run time. Changes of single values are made in ``connection``.
     var wire: WireProgress {
         get { connection.wire }
         set { connection.wire = newValue }
@@ -80,7 +68,6 @@ package final class Transfer: @unchecked Sendable {
     func abandon() {
         isCancelled = true
         delegate = nil
-        easy = nil
         wire = WireProgress()
         connection.http3 = HTTP3Progress()
         upload.discard()
@@ -107,23 +94,11 @@ package final class Transfer: @unchecked Sendable {
     /// Whether no byte of the body may be sent now.
     var isHeldBack: Bool { pauses.isSuspended || (pauses.isSendingHeld && !sending.isStopped) }
 
-    /// Whether the transfer is in libcurl, or on the way without it.
-    var isUnderWay: Bool { easy != nil || wire.isUnderWay }
-
-    /// Whether the response was received over HTTP/1.
-    var isHTTP1: Bool { unsafe isOnWire || parser.isHTTP1 }
-
-    /// The pause bits for `curl_easy_pause`, which sets both directions at once.
-    ///
-    /// Receiving alone is not paused before the head was received: libcurl 7.88 would continue reading, and deliver the lines of the head
-    /// as one.
-    var wantedPause: Int32 {
-        let holdsBody = unsafe (pauses.isReceivingPaused || pauses.isYielding) && parser.hasFinalHead
-        return (holdsBody || pauses.isSuspended ? 1 : 0) | (pauses.isSendingPaused || isHeldBack ? 4 : 0)
-    }
+    /// Whether the transfer has a connection, or is on the way to one.
+    var isUnderWay: Bool { wire.isUnderWay || connection.http3.exchange != nil }
 
     /// The connection that was opened for the transfer beside others, if any.
-    package var addedConnection: AddedConnection? { place.added }
+    package var addedConnection: AddedConnection? { connection.added }
 
     /// The number of the stream on an HTTP/2 connection of the engine's own, if there is one.
     package var streamNumber: Int? { wire.stream.map { Int($0.number) } }
@@ -133,7 +108,7 @@ package final class Transfer: @unchecked Sendable {
 
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     package var times: (last: EngineInstant, lastSend: EngineInstant) {
-        unsafe (max(activity.last, parser.lastLine), activity.lastSend)
+        (max(activity.last, connection.http3.exchange?.lastLine ?? activity.last), activity.lastSend)
     }
 
     /// Whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
@@ -142,7 +117,7 @@ package final class Transfer: @unchecked Sendable {
         case .http1: false
         case .http2Only, .http2PriorKnowledge, .http3Only: true
         case .http2OverTLS, .http3WithFallback:
-            connection.hadStreams && attempts > 0 && (easy != nil || wire.http2 != nil)
+            connection.hadStreams && attempts > 0 && (connection.http3.exchange != nil || wire.http2 != nil)
         }
     }
 
@@ -152,15 +127,114 @@ package final class Transfer: @unchecked Sendable {
     /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
     /// the transfer has not waited.
     package var connectStart: EngineInstant? {
-        engine.wire.waitsForStream(self) ? engine.now : engine.streams.connectStart(self)
+        engine.wire.waitsForStream(self) ? engine.now : connection.waitEnd
     }
 
-    /// The present measurements of libcurl, for errors that libcurl does not report.
+    /// The present measurements.
     package var measurements: TransferReport {
-        if isOnWire { return TransferReport(onWire: self) }
-        var report = easy?.report(of: self) ?? TransferReport()
+        guard let exchange = connection.http3.exchange else { return TransferReport(onWire: self) }
+        var report = TransferReport(exchange)
         connection.http3.complete(&report)
         return report
+    }
+
+    /// Records that a limit of the time of the transfer is reached, before the transfer is cancelled because of that. A connection that was
+    /// silent for so long gets no further requests.
+    ///
+    /// - Parameter isIdle: Whether the limit counts from the last bytes of the transfer, and not from its request.
+    package func didTimeOut(isIdle: Bool) {
+        if let http2 = wire.http2 { return http2.didTimeOut(since: isIdle ? times.last : start) }
+        guard attempts > 0, let exchange = connection.http3.exchange, !exchange.hasHead else { return }
+        exchange.group.leaveConnections(of: options.pool)
+    }
+
+    /// Resets the state of the transfer to the beginning, before the transfer is started again.
+    func prepareToStartAgain() {
+        repetition.restarts += 1
+        attempts = 0
+        connection.added = nil
+        receiving.mustFinishEarly = false
+        pauses.isSendingPaused = false
+        sending.hasPassedEnd = false
+        pauses.applied = 0
+    }
+
+    /// The source of the file descriptor for a transfer's connection.
+    enum Descriptor {
+        /// The system.
+        case ofSystem
+        /// An idle connection of the engine, which was closed.
+        case ofIdleConnection
+        /// Idle connections of other engines in the process, which have been closed.
+        case ofOtherEngine
+    }
+}
+
+/// The decoding of content codings.
+extension Transfer {
+    /// Creates a decoder at the first bytes of a body, if the head announces a coded body. Returns `false` if the coding is not supported.
+    func prepareDecoding() -> Bool {
+        guard options.decodesContent else { return true }
+        let codings = receiving.codings
+        receiving.decoder = ContentDecoder(codings: codings)
+        if receiving.decoder == nil {
+            let names = codings.joined(separator: ", ")
+            failure = EngineFailure(kind: .contentCoding, message: "the content coding is not supported: \(names)")
+        }
+        return receiving.decoder != nil
+    }
+
+    /// Decodes bytes and delivers the result. Returns `false` if the bytes do not conform to their coding.
+    func decode(_ bytes: RawSpan, with decoder: ContentDecoder) -> Bool {
+        do throws(ContentDecoder.Failure) {
+            try decoder.decode(bytes) { handOn($0) }
+            return true
+        } catch {
+            failure = EngineFailure(error)
+            return false
+        }
+    }
+
+    /// Continues with the bytes that were kept until the reader made room. The result is as in ``decode(_:with:)``.
+    func decodeFurther() -> Bool {
+        guard let decoder = receiving.decoder, decoder.isHeldUp, !pauses.isReceivingPaused, !pauses.isSuspended,
+            !pauses.isYielding
+        else { return true }
+        do throws(ContentDecoder.Failure) {
+            try decoder.resume { handOn($0) }
+            return true
+        } catch {
+            failure = EngineFailure(error)
+            return false
+        }
+    }
+
+    /// Whether decoded bytes are left that the reader has not taken.
+    var isHeldUp: Bool { receiving.decoder?.isHeldUp ?? false }
+
+    private func handOn(_ piece: RawSpan) -> Bool {
+        delegate?.transferDidReceiveBody(piece)
+        if unsafe engine.decoding.isUsedUp(by: piece.byteCount, turn: engine.executor.engineLoop.systemNow) { yield() }
+        return !isCancelled && !pauses.isReceivingPaused && !pauses.isSuspended && !pauses.isYielding
+    }
+
+    /// Pauses the transfer until it is its turn to decode.
+    private func yield() {
+        guard !pauses.isYielding else { return }
+        pauses.isYielding = true
+        engine.update(self)
+        unsafe engine.decoding.enter(self)
+        engine.resumeDecodingSoon()
+    }
+
+    /// Returns the failure of a coded stream that is incomplete although its message is complete.
+    func finishDecoding() -> EngineFailure? {
+        do throws(ContentDecoder.Failure) {
+            try receiving.decoder?.finish()
+            return nil
+        } catch {
+            return EngineFailure(error)
+        }
     }
 }
 
@@ -168,4 +242,10 @@ package final class Transfer: @unchecked Sendable {
 extension Transfer: Hashable {
     package static func == (left: Transfer, right: Transfer) -> Bool { left === right }
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension EngineFailure {
+    fileprivate init(_ failure: ContentDecoder.Failure) {
+        self.init(kind: failure == .outOfMemory ? .outOfMemory : .contentCoding, message: failure.message)
+    }
 }

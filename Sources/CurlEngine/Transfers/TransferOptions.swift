@@ -168,18 +168,6 @@ package final class TransferOptions: Sendable {
 
     /// Whether the bytes of the transfer are encrypted on their connection, to the server or to a proxy.
     var isEncryptedOnTheWire: Bool { url.isSecure || route.parts.proxy?.scheme == .https }
-
-    /// Whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
-    var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }
-
-    /// Whether the transfer may turn out to use HTTP/2 or HTTP/3.
-    var mayBeHTTP2: Bool {
-        switch version {
-        case .http1: false
-        case .http2OverTLS, .http3WithFallback: url.isSecure
-        case .http2Only, .http2PriorKnowledge, .http3Only: true
-        }
-    }
 }
 
 extension TransferOptions.Version {
@@ -193,9 +181,6 @@ extension TransferOptions.Version {
         case .http3Only: limitName + " HTTP/3"
         }
     }
-
-    /// Returns the name by which connections are counted, of the name of a queue.
-    static func limitName(ofQueue name: String) -> String { String(name.prefix(beforeBytes: " ")) }
 }
 
 /// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that libcurl would add.

@@ -17,18 +17,6 @@ struct TransferPauses {
     var applied: Int32 = 0
 }
 
-/// The requests of a transfer for a tunnel through its proxy.
-struct TunnelRequests {
-    /// The number of requests for a tunnel, if they are counted.
-    var count = 0
-    /// The number of requests for a tunnel that the proxy has refused, if libcurl does not make the proofs for them.
-    var refusals = 0
-    /// The proof of the last request for a tunnel; `nil` if it had none, or libcurl has made it.
-    var proof: TunnelProof?
-    /// The challenges in the response to the last request for a tunnel, if libcurl does not answer them.
-    var challenges: [String] = []
-}
-
 /// The steps that a transfer has reported, or is to report.
 struct StepReports {
     /// Whether a lookup that has not ended was reported.
@@ -39,54 +27,36 @@ struct StepReports {
     var isHeadReported = true
 }
 
-/// The state of a transfer with regard to limits of connections and streams.
-struct StreamPlace {
-    /// The part of the ``StreamGate`` that the transfer is in.
-    var use = StreamGate.Use.none
-    /// The local port of the connection on which the transfer has a stream.
-    var port: Int32 = 0
-    /// The number of the transfer in the order of arrival at the ``StreamGate``; 0 if it has none.
-    var ticket = 0
-    /// The instant up to which a limit kept the transfer waiting for a stream; `nil` if none did.
-    var waitEnd: EngineInstant?
-    /// The state with regard to a connection of the transfer's own.
-    var ownConnection = OwnConnection.unneeded
-    /// Whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
-    var mustWait = false
-    /// The connection that was opened for the transfer beside others, if any.
-    var added: AddedConnection?
-}
-
 /// The connection of the last attempt of a transfer.
 struct TransferConnection {
     /// Whether the connection of the last attempt carries streams.
     var hadStreams = false
     /// The local port of that connection; 0 or less if it has none.
     var localPort: Int32 = 0
-    /// Whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
-    var hasOpenedSocket = false
     /// What libcurl's TLS handshake with the server has agreed on; `nil` without one.
     var tls: Boxed<TLSResult>?
-    /// The progress of a transfer that the engine serves without libcurl.
+    /// The progress on the engine's own connections, or to them.
     var wire = WireProgress()
-    /// The part of the transfer in a race between HTTP/3 and TCP.
+    /// The progress over HTTP/3.
     var http3 = HTTP3Progress()
     /// The connection after a switch of protocols, if any.
     var switched: SwitchedConnection?
     /// Whether a connection was made for the transfer, in any attempt.
     var hasBeenMade = false
+    /// Whether the transfer leads the lookup of its host's name for all engines of the session.
+    var hasClaimedName = false
+    /// The requests for a tunnel through the proxy.
+    var tunnel = TunnelRequests()
+    /// The instant up to which a limit kept the transfer waiting for a stream; `nil` if none did.
+    var waitEnd: EngineInstant?
+    /// The connection that was opened for the transfer beside others, if any.
+    var added: AddedConnection?
 }
 
-/// The repetitions of a transfer, besides those that libcurl makes itself.
+/// The repetitions of a transfer.
 struct TransferRepetition {
-    /// The number of times that the transfer was passed to libcurl again.
+    /// The number of times that the transfer was started again.
     var restarts = 0
-    /// Whether the transfer is to be passed to libcurl again, from the beginning.
-    var mustStartAgain = false
-    /// The refusal of the stream, if libcurl's log is read and reports one.
-    var refusal = StreamRefusal()
-    /// Whether the previous attempt was refused.
-    var wasRefused = false
     /// The repetitions of the request on HTTP/2 connections of the engine's own.
     var onHTTP2: HTTP2Repetition?
     /// Whether the server has said that the connection of an earlier attempt was the wrong one (421).
@@ -126,8 +96,4 @@ struct BodyReceiving {
     var heldEnd: TransferEnd?
     /// Whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false
-    /// The scanner for the end of an early response, if that response is chunked.
-    var chunks: ChunkScanner?
-    /// The state of an HTTP/2 connection according to libcurl's log, if libcurl does not report that state otherwise.
-    var log: ConnectionLog?
 }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The measurements of one transfer by libcurl.
+/// The measurements of one transfer.
 package struct TransferReport: Hashable, Sendable {
     /// The time from the start of the transfer to the resolved name, in microseconds. This time, `connect` and `tls` are zero if the
     /// transfer did not reach that step or used an existing connection.
@@ -28,30 +28,28 @@ package struct TransferReport: Hashable, Sendable {
 }
 
 extension TransferReport {
-    /// Reads the measurements of a transfer's easy handle that the transfer itself does not know.
-    ///
-    /// - Parameter peer: The peer that the connection of the transfer was reported with; `nil` if no connection was reported.
-    init(_ transfer: Transfer, _ easy: UnsafeMutableRawPointer, peer: Peer?) {
-        var peer = unsafe peer ?? Peer(of: easy)
-        // libcurl does not know the path. The port is the one that it reports for every other socket.
-        if let path = transfer.options.route.socketPath, !peer.address.isEmpty { peer = Peer(address: path, port: 0) }
+    /// Reads libcurl's measurements of a request over HTTP/3.
+    init(_ exchange: HTTP3Exchange) {
+        let easy = unsafe exchange.easy.curl
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
-        let lookup = isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T)
-        let connect = isReused ? 0 : time(CURLINFO_CONNECT_TIME_T)
-        let headBytes = unsafe transfer.parser.receivedBytes
-        self.init(
-            nameLookup: lookup, connect: connect == 0 && Self.waitsForProxy(transfer) ? lookup + 1 : connect,
-            tls: isReused ? 0 : time(CURLINFO_APPCONNECT_TIME_T),
-            // Newer versions of libcurl report a time although no byte has arrived.
-            firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
-            bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
-            bytesReceived: Int64(headBytes) + transfer.receiving.count,
-            isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port,
-            tlsResult: transfer.connection.tls)
+        if !isReused {
+            nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T)
+            connect = time(CURLINFO_CONNECT_TIME_T)
+            tls = time(CURLINFO_APPCONNECT_TIME_T)
+        }
+        // Newer versions of libcurl report a time although no byte has arrived.
+        if exchange.headBytes > 0 { firstByte = time(CURLINFO_STARTTRANSFER_TIME_T) }
+        // From 8.8 on, the size of the request is the size of its head and body.
+        bytesSent = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
+        if !LibcurlFeatures.current.isAtLeast(8, 8) { bytesSent += time(CURLINFO_SIZE_UPLOAD_T) }
+        bytesReceived = Int64(exchange.headBytes) + exchange.transfer.receiving.count
+        if let peer = exchange.peer { (peerAddress, peerPort) = (peer.address, peer.port) }
+        isReusedConnection = isReused && exchange.peer != nil
+        tlsResult = exchange.transfer.connection.tls
     }
 
-    /// Creates the measurements of a transfer that the engine serves without libcurl.
+    /// Creates the measurements of a transfer on the engine's own connections.
     init(onWire transfer: Transfer) {
         // Read one by one: a copy of the progress would retain all of its objects.
         let start = transfer.connection.wire.start
@@ -87,30 +85,6 @@ extension TransferReport {
         bytesReceived = unsafe Int64(connection.decoder.headBytes) + transfer.receiving.count + moved.received
         (peerAddress, peerPort) = (connection.peer.address, connection.peer.port)
     }
-
-    /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a
-    /// connection only later.
-    private static func waitsForProxy(_ transfer: Transfer) -> Bool {
-        guard transfer.attempts == 0, transfer.options.route.proxy != nil, let socket = transfer.easy?.socket else {
-            return false
-        }
-        return ccurl_socket_is_connected(socket)
-    }
-
-    /// Returns the size of the request as sent. libcurl reports the size of the head. From 8.8 on it includes the complete
-    /// body. Earlier versions include the part of the body that is sent with the head, as for short bodies; 8.7 counts no body.
-    private static func bytesSent(_ easy: UnsafeMutableRawPointer, _ requestBody: TransferOptions.Body) -> Int64 {
-        let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
-        let hasInlineBody: Bool
-        switch requestBody {
-        case .none: return request
-        case .bytes: hasInlineBody = true
-        case .stream: hasInlineBody = false
-        }
-        let body = unsafe Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))
-        let isCountedTwice = LibcurlFeatures.current.isAtLeast(8, 8) || (hasInlineBody && body <= request)
-        return isCountedTwice ? max(request, body) : request + body
-    }
 }
 
 /// The peer of a connection.
@@ -120,14 +94,4 @@ struct Peer: Hashable {
     /// The port.
     let port: Int
 
-    init(address: String, port: Int) {
-        self.address = address
-        self.port = port
-    }
-
-    /// Reads the peer of an easy handle; its address is empty if there is no connection.
-    init(of easy: UnsafeMutableRawPointer) {
-        address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { unsafe String(cString: $0) } ?? ""
-        port = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
-    }
 }

@@ -1,5 +1,3 @@
-import CCurl
-
 /// A step of a transfer on its way to the server, for a delegate that observes the steps.
 package enum TransferStep: Hashable, Sendable {
     /// The name of a host is being looked up, for this transfer or for another one.
@@ -39,12 +37,6 @@ extension Transfer {
         stepObserver.transferDidReach(.lookingUp(host: options.route.lookedUpHost(for: options.url)))
     }
 
-    /// Reports that libcurl makes a connection to an address, which it has looked up.
-    func reportConnection(to address: UnsafeMutablePointer<curl_sockaddr>) {
-        guard stepObserver != nil else { return }
-        reportConnection(to: unsafe name(of: address))
-    }
-
     /// Reports that a connection to an address with its port is made, which has been looked up.
     func reportConnection(to address: @autoclosure () -> String) {
         guard let stepObserver else { return }
@@ -53,15 +45,6 @@ extension Transfer {
             stepObserver.transferDidReach(.lookedUp(host: options.route.lookedUpHost(for: options.url)))
         }
         stepObserver.transferDidReach(.connecting(to: address()))
-    }
-
-    private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
-        if let path = options.route.socketPath { return path }
-        var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
-        let count = unsafe ccurl_address_read(address, &bytes, &port)
-        if let address = IPAddress(bytes: Array(bytes.prefix(count))) { return "\(address.bracketed):\(port)" }
-        let route = options.route
-        return route.parts.socket?.text ?? route.firstProxy?.name ?? ""
     }
 
     /// Reports that libcurl begins a TLS handshake with a host.
@@ -113,18 +96,18 @@ extension Transfer {
     }
 
     /// Reports that the head of a request with a body was sent, once for each connection.
-    fileprivate func reportSentHead() {
+    func reportSentHead() {
         guard !reports.isHeadReported, attempts > 0 else { return }
         let isSent =
-            isOnWire
-            ? wire.stream?.isHeadSent ?? wire.connection?.outgoing.isHeadSent : easy?.hasSent(bodyBytes: 0)
+            connection.http3.exchange?.hasSent(bodyBytes: 0)
+            ?? wire.stream?.isHeadSent ?? wire.connection?.outgoing.isHeadSent
         guard isSent == true else { return }
         reports.isHeadReported = true
         delegate?.transferDidReach(.headSent)
     }
 
     /// Whether libcurl has taken the complete body. libcurl itself stores a body in memory.
-    fileprivate var hasTakenBody: Bool {
+    var hasTakenBody: Bool {
         guard case .stream(let length) = options.body else { return true }
         guard !sending.isStopped else { return false }
         // The end of a body whose length is known may be announced after its response has come.
@@ -134,53 +117,13 @@ extension Transfer {
     /// Whether the complete request was sent, as far as libcurl knows.
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
-        if isOnWire { return wire.stream?.isRequestSent ?? wire.connection?.outgoing.isSent ?? false }
-        guard let easy else { return false }
-        return switch options.body {
-        case .none: easy.hasSent(bodyBytes: 0)
-        case .bytes(let bytes): easy.hasSent(bodyBytes: Int64(bytes.count))
-        case .stream: easy.hasSent(bodyBytes: sending.takenBytes)
+        guard let exchange = connection.http3.exchange else {
+            return wire.stream?.isRequestSent ?? wire.connection?.outgoing.isSent ?? false
         }
-    }
-}
-
-extension EasyHandle {
-    /// Returns whether the head of a request and a number of bytes of its body were passed to the system.
-    ///
-    /// A version that counts no heads, or counts the framing of chunks as bytes of the body, is some bytes ahead.
-    fileprivate func hasSent(bodyBytes: Int64) -> Bool {
-        guard LibcurlFeatures.current.countsRequests else { return true }
-        return unsafe ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) > 0
-            && Int64(ccurl_get_offset(curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
-    }
-}
-
-/// The check of requests that are being sent.
-extension CurlEngine {
-    /// Checks at the end of this turn, and of the following ones, whether the request of a transfer was sent.
-    func checkSending(of transfer: Transfer) { unsafe sending.append(transfer) }
-
-    /// Reports the requests that were sent.
-    func reportSent() {
-        let transfers = unsafe sending
-        unsafe sending = []
-        for transfer in transfers {
-            guard transfer.isUnderWay, transfer.delegate != nil, transfer.reports.sending == .checked else {
-                transfer.reports.sending = .over
-                continue
-            }
-            transfer.reportSentHead()
-            guard transfer.hasSentRequest else {
-                // The end of a body asks for the check again.
-                if transfer.reports.isHeadReported, !transfer.hasTakenBody {
-                    transfer.reports.sending = .wanted
-                } else {
-                    unsafe sending.append(transfer)
-                }
-                continue
-            }
-            transfer.reports.sending = .over
-            transfer.delegate?.transferDidReach(.sent)
+        return switch options.body {
+        case .none: exchange.hasSent(bodyBytes: 0)
+        case .bytes(let bytes): exchange.hasSent(bodyBytes: Int64(bytes.count))
+        case .stream: exchange.hasSent(bodyBytes: sending.takenBytes)
         }
     }
 }

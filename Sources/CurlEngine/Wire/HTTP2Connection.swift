@@ -120,7 +120,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     func send(_ transfer: Transfer) {
         guard let session else { return }
         let isFirst = !hasCarried
-        if transfer.connection.http3.race != nil { engine.http3.hasConnected(transfer) }
+        if transfer.connection.http3.race != nil { engine.http3Races.hasConnected(transfer) }
         // The reference last: the compiler joins the two accesses, and if something is released inside of one, every read of the variable
         // has to check for exclusive access at run time.
         transfer.connection.wire.isReused = hasCarried

@@ -200,7 +200,7 @@ final class HTTP2Pool {
         if transfer.repetition.wasMisdirected { return connections.insert(connection, at: 0) }
         connections.append(connection)
         guard connections.count > 1 else { return }
-        transfer.place.added = AddedConnection(number: connections.count, streamLimit: streams)
+        transfer.connection.added = AddedConnection(number: connections.count, streamLimit: streams)
     }
 
     /// Removes a connection, which gets no more streams.

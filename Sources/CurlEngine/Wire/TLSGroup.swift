@@ -40,8 +40,7 @@ final class TLSGroup {
     /// Returns a handle for one connection; `nil` if memory has run out.
     func makeHandle() -> EasyHandle? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        return unsafe EasyHandle(
-            configuration: configuration, defaultHeaderList: nil, context: this, shares: sessions.shares)
+        return unsafe EasyHandle(configuration: configuration, context: this, share: sessions.share)
     }
 
     /// Passes a prepared handle to libcurl. Returns the failure if libcurl refuses it.
@@ -107,10 +106,11 @@ final class TLSGroup {
 /// The TLS sessions that servers let the engine resume, as libcurl has them.
 @safe
 final class TLSSessions {
-    let shares: ShareHandles
+    /// libcurl's share handle; `nil` if memory has run out.
+    let share: UnsafeMutableRawPointer?
 
-    init() { unsafe shares = ShareHandles(own: ccurl_share_tls_sessions(), common: nil) }
-    deinit { if let share = unsafe shares.own { unsafe curl_share_cleanup(share) } }
+    init() { unsafe share = ccurl_share_tls_sessions() }
+    deinit { if let share = unsafe share { unsafe curl_share_cleanup(share) } }
 }
 
 extension Callbacks {

@@ -12,7 +12,7 @@ extension WireConnection {
     func send(_ transfer: Transfer) {
         let (engine, table) = (transfer.engine, transfer.engine.wire)
         self.transfer = transfer
-        if transfer.connection.http3.race != nil { engine.http3.hasConnected(transfer) }
+        if transfer.connection.http3.race != nil { engine.http3Races.hasConnected(transfer) }
         transfer.connection.wire.connection = self
         transfer.attempts += 1
         if transfer.options.readsCertificates, let tls = link.tls {

@@ -120,8 +120,6 @@ final class WireRace: EngineTimerTarget {
     /// Waits until a socket is connected.
     private func watch(_ socket: Int32, _ peer: Peer) {
         attempts.append((socket, peer))
-        // libcurl may have closed a socket of its own with this number since its last changes were passed to the kernel.
-        unsafe engine.multi?.sockets.willClose(socket)
         let generation = engine.wire.add(socket, .attempt(self))
         _ = engine.executor.engineLoop.watch(socket, generation: generation, for: .write)
     }

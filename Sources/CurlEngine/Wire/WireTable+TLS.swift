@@ -23,9 +23,9 @@ extension WireTable {
     /// Returns a group with room for one connection more; `nil` if memory has run out.
     private func group(with engine: CurlEngine) -> TLSGroup? {
         if let group = groups.first(where: \.hasRoom) { return group }
-        guard let multi = engine.multi, let group = TLSGroup(self, engine.configuration, watch: multi.watch) else {
-            return nil
-        }
+        guard let watches = engine.watches,
+            let group = TLSGroup(self, engine.configuration, watch: watches.calls)
+        else { return nil }
         groups.append(group)
         return group
     }
@@ -52,7 +52,7 @@ extension WireTable {
     }
 
     private func handshakeHasFailed(for transfer: Transfer, _ failure: EngineFailure) {
-        guard let failure = transfer.failure ?? transfer.considerChallenge(failure) else {
+        guard transfer.failure != nil || !asksForProof(failure, transfer) else {
             // Nothing of the request was sent. Others go on waiting for the connection.
             let (needsConnection, sharing) = (transfer.wire.needsConnection, transfer.wire.sharing)
             transfer.connection.wire.sharing = .none
@@ -60,7 +60,15 @@ extension WireTable {
             transfer.connection.wire.sharing = sharing
             return
         }
-        end(transfer, failure)
+        end(transfer, transfer.failure ?? failure)
+    }
+
+    /// Returns whether a proxy has refused a tunnel and asks for a proof that can be made.
+    private func asksForProof(_ failure: EngineFailure, _ transfer: Transfer) -> Bool {
+        guard let proofs = transfer.options.route.proofs, !transfer.isCancelled,
+            case .proxy(_, .refused(let status, _)) = failure.kind, status == 401 || status == 407
+        else { return false }
+        return transfer.connection.tunnel.mayAskAgain(with: proofs)
     }
 
     /// Returns a new socket for the handshakes of a transfer, for libcurl to connect with the same address: a proxy may end the connection
@@ -80,7 +88,6 @@ extension WireTable {
         guard socket >= 0 else { return -1 }
         transfer.reportConnection(to: tls.peerName)
         closeAttempt(tls.socket)
-        unsafe engine.multi?.sockets.willClose(socket)
         _ = add(socket, .handshake(tls))
         tls.replaceSocket(by: socket)
         return socket
@@ -336,7 +343,7 @@ extension WireTable {
             if case .connection = way, !mayAddConnection(to: pool, on: engine) { return }
             guard let transfer = pool.next() else { return }
             waiting.remove(transfer)
-            if pool.hasConnections { transfer.place.waitEnd = transfer.engine.now }
+            if pool.hasConnections { transfer.connection.waitEnd = transfer.engine.now }
             switch way {
             case .stream(let connection): connection.send(transfer)
             default:
@@ -347,7 +354,7 @@ extension WireTable {
         // Connections that are being made are not needed any more.
         while let (transfer, connection) = pool.nextWithoutNeed() {
             stopConnecting(transfer)
-            transfer.place.waitEnd = transfer.engine.now
+            transfer.connection.waitEnd = transfer.engine.now
             connection.send(transfer)
         }
     }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The transfers that the engine serves without libcurl, except for the handshakes with proxies and of TLS.
+/// The transfers on their way to a connection, and from it.
 extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {
@@ -14,8 +14,9 @@ extension WireTable {
         if transfer.options.demandsHTTP2, let failure = engine.configuration.refusal(of: transfer.options) {
             return end(transfer, failure)
         }
-        if share(transfer) { return }
-        let mayReuse = !transfer.options.switchesProtocols && transfer.options.connectionCount == nil
+        if transfer.isOnWire, share(transfer) { return }
+        let mayReuse =
+            transfer.isOnWire && !transfer.options.switchesProtocols && transfer.options.connectionCount == nil
         if !transfer.wire.needsConnection, mayReuse, transfer.wire.sharing != .leading,
             let connection = idleConnection(for: transfer)
         {
@@ -25,7 +26,8 @@ extension WireTable {
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
         }
-        guard transfer.options.mayConnect else {
+        // libcurl may have a connection.
+        guard transfer.options.mayConnect || !transfer.isOnWire else {
             return end(transfer, EngineFailure(kind: .connectLimit, message: ""))
         }
         if let failure = engine.configuration.refusal(of: transfer.options) { return end(transfer, failure) }
@@ -47,7 +49,7 @@ extension WireTable {
             if transfer.lookup == .leading { engine.lookupDidEnd(transfer, isResolved: false) }
             return connect(transfer, to: known)
         }
-        guard engine.lookups.admits(transfer, now: now, hasConnection: false) else { return }
+        guard engine.lookups.admits(transfer, now: now) else { return }
         lookUp(host, for: transfer)
     }
 
@@ -141,6 +143,10 @@ extension WireTable {
     /// Makes a connection to one of some addresses, or to a Unix domain socket. First the address is found that a SOCKS proxy wants.
     private func connect(_ transfer: Transfer, at addresses: [IPAddress]) {
         let route = transfer.options.route
+        guard transfer.isOnWire else {
+            if let failure = transfer.engine.beginHTTP3(transfer, at: addresses) { end(transfer, failure) }
+            return
+        }
         guard route.sendsAddress else { return race(transfer, to: addresses) }
         let (host, literals) = route.farTarget(of: transfer.options.url)
         let engine = transfer.engine, now = engine.executor.engineLoop.systemNow
@@ -151,7 +157,7 @@ extension WireTable {
         if let known = engine.lookups.addresses(of: host, route.parts.family, now: now) { return goOn(known) }
         // A proxy with a name has passed the gate already.
         if route.firstProxy?.isAddress == true {
-            guard engine.lookups.admits(transfer, now: now, hasConnection: false) else { return }
+            guard engine.lookups.admits(transfer, now: now) else { return }
         }
         lookUp(host, for: transfer, behind: addresses)
     }
@@ -270,7 +276,7 @@ extension WireTable {
         let isKept = leave(transfer, keeps: keeps)
         if transfer.reports.sending != .none { report.isConnectionKept = isKept }
         if case .stream = transfer.options.body { transfer.upload.discard() }
-        if engine.lookups.hasWaiting, let multi = engine.multi { engine.endWaitForLookup(multi, after: transfer) }
+        if engine.lookups.hasWaiting { engine.endWaitForLookup(after: transfer) }
         guard !transfer.isCancelled else { return }
         let end = TransferEnd(failure: cause, trailers: trailers, report: report)
         if cause == nil, transfer.isHeldUp {
@@ -285,6 +291,10 @@ extension WireTable {
         transfer.wire.race?.end()
         transfer.connection.wire.race = nil
         if let tls = transfer.wire.tls { end(tls, of: transfer) }
+        if let exchange = transfer.connection.http3.exchange {
+            exchange.group.remove(exchange)
+            return keeps
+        }
         setCounted(transfer, false)
         if transfer.wire.sharing != .none { stopSharing(transfer) }
         if let connection = transfer.wire.http2 { return connection.leave(transfer) }
@@ -351,22 +361,22 @@ extension WireTable {
     private func waitsForHTTP3(_ transfer: Transfer, after failure: EngineFailure?) -> Bool {
         let engine = transfer.engine
         guard let failure, transfer.failure == nil, !transfer.isCancelled else {
-            engine.http3.leave(transfer)
+            engine.http3Races.leave(transfer)
             return false
         }
         if transfer.lookup != .none {
             engine.endLookup(transfer, code: CURLcode(rawValue: UInt32(clamping: failure.code)), failure: failure)
         }
         prepareToRestart(transfer, needsConnection: false)
-        engine.http3.wait(transfer, after: failure)
+        engine.http3Races.wait(transfer, after: failure)
         return true
     }
 
     /// Applies the changes of a transfer.
     func apply(_ transfer: Transfer) {
         let engine = transfer.engine
-        if transfer.isCancelled { engine.http3.leave(transfer) }
-        guard transfer.wire.isUnderWay else {
+        if transfer.isCancelled { engine.http3Races.leave(transfer) }
+        guard transfer.isUnderWay else {
             if transfer.isCancelled { engine.leaveGates(transfer) }
             if transfer.receiving.heldEnd != nil {
                 engine.finishHeld(transfer)
@@ -385,6 +395,8 @@ extension WireTable {
             engine.advanceSwitched(transfer)
         } else if !transfer.decodeFurther() || transfer.failure != nil {
             end(transfer, nil)
+        } else if let exchange = transfer.connection.http3.exchange {
+            exchange.goOn()
         } else if let connection = transfer.wire.connection {
             connection.goOn(transfer)
         } else if let connection = transfer.wire.http2 {

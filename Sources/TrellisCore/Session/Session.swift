@@ -488,8 +488,6 @@ extension EngineConfiguration {
         maximumConnections = configuration.limits.usable.total
         sharedConnections = configuration.limits.usable.sharedPerOrigin
         sendingLimitMilliseconds = Self.sendingLimit(idle: configuration.timeouts.idle)
-        connections = ConnectionBudget(
-            perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)
         apply(configuration.http2)
         defaultHeaderLines = preparation.defaultLines
         followsNetworkChanges = configuration.followsNetworkChanges

@@ -47,56 +47,6 @@ struct EndBeforeReadingTests {
         await run.finish()
     }
 
-    /// The last piece is larger than libcurl's buffer, so that its first part is sent in a turn of libcurl's timer. The end is sent behind
-    /// the last check for finished transfers in that turn, and libcurl names no deadline for a response that is complete.
-    @Test func aResponseThatIsCompleteWithTheEndIsReportedInTheSameTurn() async throws {
-        let mayAnswer = LoopbackServer.Gate(), isWritten = DispatchSemaphore(value: 0)
-        let server = try LoopbackServer { connection in
-            defer { isWritten.signal() }
-            let stream = try Self.readBody(connection)
-            try connection.wait(for: mayAnswer)
-            // The head with status 200, and the body with the end of the stream.
-            let answer = Self.frame(1, 4, stream, [0x88]) + Self.frame(0, 1, stream, Array("answer".utf8))
-            try connection.write(answer)
-            isWritten.signal()
-            connection.waitUntilPeerCloses()
-        }
-        let options = TransferOptions(
-            url: try WireURL(parsing: server.url()), method: "POST", body: .stream(length: nil),
-            version: .http2PriorKnowledge)
-        let run = EngineRun(), leftCount = Locked(0)
-        let exchange: Exchange = await withContinuation { continuation in
-            let begun = Exchange(
-                whenAskedForMore: { transfer in
-                    mayAnswer.open()
-                    isWritten.wait()
-                    transfer.send(Data(repeating: 0x78, count: 20 << 10))
-                    transfer.finishSending()
-                    Self.countLeft(behind: transfer, leftCount)
-                },
-                whenEnded: { continuation.resume(returning: $0) })
-            run.executor.submit { begun.transfer = run.engine.start(options, delegate: begun) }
-        }
-        #expect(leftCount.withLock { $0 } == 0)
-        #expect(exchange.end?.failure == nil)
-        #expect(exchange.status == 200)
-        #expect(exchange.body == Array("answer".utf8))
-        await run.finish()
-    }
-
-    /// Counts the transfers that libcurl has finished and the engine has not ended, after every turn of the loop, and ends them.
-    private static func countLeft(behind transfer: Transfer, _ count: Locked<Int>) {
-        // Work that work adds runs after the next turn.
-        transfer.engine.submit {
-            guard !transfer.isCancelled else { return }
-            if let (finished, code) = transfer.engine.multi?.nextFinished() {
-                count.withLock { $0 += 1 }
-                finished.engine.end(finished, code)
-            }
-            Self.countLeft(behind: transfer, count)
-        }
-    }
-
     /// A request that starts again has its end to send again, also if its body is empty.
     @Test func theEndOfARepeatedRequestIsSentAgain() async throws {
         let options = TransferOptions(

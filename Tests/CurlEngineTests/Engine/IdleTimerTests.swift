@@ -30,7 +30,7 @@ struct IdleTimerTests {
         init(_ engine: CurlEngine) {
             self.init(
                 timers: engine.executor.engineLoop.timerCount, sockets: engine.openSocketCount,
-                usesLibcurl: engine.multi != nil)
+                usesLibcurl: engine.watches != nil)
         }
 
         static let ended = Facts(timers: 0, sockets: 0, usesLibcurl: false)

@@ -64,7 +64,7 @@ struct HTTP3RaceTests {
             get async throws {
                 let pool = try options().pool
                 return await run.onEngine { [run] in
-                    run.engine.http3.records.record(of: pool, now: run.executor.engineLoop.systemNow)
+                    run.engine.http3Races.records.record(of: pool, now: run.executor.engineLoop.systemNow)
                 }
             }
         }

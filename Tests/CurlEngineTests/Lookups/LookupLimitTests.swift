@@ -29,19 +29,6 @@ import Testing
         #expect(limit.runningCount == 0)
     }
 
-    /// A lookup that probably does not take place keeps others waiting until it has ended.
-    @Test func aLookupBeyondTheBoundPassesNoTurnOn() {
-        let limit = LookupLimit(maximum: 1)
-        let receiver = Receiver()
-        #expect(limit.begin(receiver))
-        limit.beginAnyway()
-        #expect(!limit.begin(receiver))
-        limit.end()
-        #expect(receiver.count == 0)
-        limit.end()
-        #expect(receiver.count == 1 && limit.runningCount == 1)
-    }
-
     /// Lookups for which nobody waits make room for others, up to a bound of their own.
     @Test func abandonedLookupsHaveABoundOfTheirOwn() {
         let limit = LookupLimit(maximum: 1)

@@ -38,10 +38,7 @@ struct LookupWorld: Sendable {
         try EngineRun.get("http://\(host).lookup.test:\(server.port)\(path)")
     }
 
-    /// Returns a request for which libcurl looks up the addresses of one kind.
-    ///
-    /// From 8.20 on, libcurl looks up the two kinds apart, and gives up the second lookup when it is connected to an address of the first:
-    /// then it does not know the name, and looks it up again for the next transfer. Which comes first depends on the system's threads.
+    /// Returns a request for which the addresses of one kind are looked up.
     func getOverIPv4(_ host: String) throws -> TransferOptions {
         let options = try get(host)
         return TransferOptions(

@@ -29,7 +29,7 @@ struct ManyStartsTests {
                 }
                 for outcome in outcomes[..<count] { run.start(options, outcome) }
                 run.executor.submit {
-                    let isPassed = outcomes[..<count].map { $0.end != nil || $0.transfer?.easy != nil }
+                    let isPassed = outcomes[..<count].map { $0.end != nil || $0.transfer?.isUnderWay == true }
                     passed.withLock { $0 = isPassed.indices.filter { isPassed[$0] } }
                     // A transfer that is started between two turns is passed after the earlier ones.
                     run.start(options, outcomes[count])

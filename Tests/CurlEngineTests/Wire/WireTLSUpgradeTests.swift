@@ -49,7 +49,7 @@ struct WireTLSUpgradeTests {
         let connection = try await world.connect()
         #expect(connection.state.withLock { $0.plainSocket } == -1)
         let run = world.switching.run
-        #expect(await run.onEngine { (run.engine.wire.openCount, run.engine.multi?.runningCount ?? 0) == (1, 0) })
+        #expect(await run.onEngine { (run.engine.wire.openCount, run.engine.http3 == nil) == (1, true) })
         let sent = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 131 >> 5) })
         async let received = connection.read(2 * count)
         for _ in 1...2 { try await connection.write(sent) }

@@ -376,35 +376,6 @@ struct WireTransferTests {
         await run.finish()
     }
 
-    /// libcurl closes a socket of its own, such as a lookup's, and a connection gets the number in the same turn.
-    @Test func aNumberThatLibcurlHasGivenUpIsWatched() async throws {
-        let server = try Self.server(Self.good)
-        let run = Self.run()
-        let get = try EngineRun.get(server.url("/"))
-        #expect(await run.perform(get).text == "good")
-        var hasNumber = false
-        // Another thread may take the number first.
-        for _ in 1...100 where !hasNumber {
-            let number = await run.onEngine { () -> Int32 in
-                run.engine.closeIdleConnections(to: nil)
-                let number = ccurl_eventfd_create()
-                run.engine.multi?.sockets.want(number, .read, for: nil)
-                return number
-            }
-            let text = await withContinuation { continuation in
-                run.executor.submit {
-                    run.engine.multi?.sockets.want(number, [], for: nil)
-                    close(number)
-                    run.start(get, EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) }))
-                }
-            }
-            #expect(text == "good")
-            hasNumber = ccurl_socket_port(number) > 0
-        }
-        #expect(hasNumber)
-        await run.finish()
-    }
-
     /// The server resets the connection while it sends a body without a length, and the next part of the request finds that first.
     @Test func aResetDuringAnUploadIsNoEndOfABody() async throws {
         let server = try LoopbackServer { connection in

@@ -1,4 +1,3 @@
-// Needed by libcurl before 8.1.
 import CCurl
 import Synchronization
 

@@ -1,11 +1,10 @@
-// Needed by libcurl before 8.1.
 import CCurl
 import Synchronization
 
 /// The state of one engine for the ``Watchdog``: whether the engine is inside libcurl, and which sockets libcurl has open.
 ///
-/// A server can keep one call busy without end: before 8.1, libcurl keeps reading while HTTP/2 frames without content arrive. During that
-/// time, all other requests of the engine stand still, including their deadlines. The limit is processor time of the engine's thread,
+/// A peer can keep one call busy as long as it sends, for example a proxy whose response to a request for a tunnel does not end. During
+/// that time, all other requests of the engine stand still, including their deadlines. The limit is processor time of the engine's thread,
 /// because that time does not pass while a process is stopped or starved.
 final class CallWatch: Sendable {
     /// The state of a call as observed by the watchdog.

@@ -1,0 +1,374 @@
+import CCurl
+private import Glibc
+
+/// The request of a transfer over HTTP/3, which libcurl sends, and its response. It belongs to the engine thread.
+@safe
+final class HTTP3Exchange {
+    let transfer: Transfer
+    let easy: EasyHandle
+    unowned let group: HTTP3Group
+    /// The socket of the connection, from the instant at which the request is sent.
+    var socket: Int32?
+    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another one.
+    @exclusivity(unchecked) private var parser: HeadParser
+    /// The head of the response, to which C adds plain field lines itself.
+    private let target: UnsafeMutablePointer<ccurl_head_target>
+    /// The last socket that was opened for the request since it was last about to be sent; -1 if there is none.
+    private var opened: Int32 = -1
+    /// Whether a socket was opened for the request.
+    private(set) var hasOpenedSocket = false
+    /// The peer of the connection.
+    private(set) var peer: Peer?
+    /// The pauses that were last passed to libcurl.
+    private var pauses: Int32 = 0
+    /// Whether the request starts again, from the beginning.
+    private var mustStartAgain = false
+
+    init(_ transfer: Transfer, in group: HTTP3Group, _ easy: EasyHandle) {
+        self.transfer = transfer
+        self.group = group
+        self.easy = easy
+        unsafe parser = HeadParser(limit: transfer.options.maximumHeaderBytes)
+        unsafe target = .allocate(capacity: 1)
+        unsafe target.initialize(to: ccurl_head_target())
+    }
+
+    deinit { unsafe target.deallocate() }
+
+    private var engine: CurlEngine { transfer.engine }
+
+    // MARK: Options
+
+    /// Sets the options of the request. Returns `false` if libcurl refuses one of them.
+    func prepare(at addresses: [IPAddress]) -> Bool {
+        easy.transfer = transfer
+        let options = transfer.options
+        easy.setCommonOptions()
+        setCallbacks()
+        if options.forbidsResumption { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+        if options.mayConnectForLong { easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
+        easy.set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
+        // Requests that begin together wait for the first connection.
+        easy.set(CURLOPT_PIPEWAIT, 1)
+        let lines = options.headerLines ?? engine.configuration.defaultHeaderLines
+        guard easy.apply(options.trust), easy.setHeaders(lines),
+            unsafe ccurl_set_url(easy.curl, options.url.handle) == CURLE_OK,
+            unsafe ccurl_set_long(easy.curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_3ONLY) == CURLE_OK
+        else { return false }
+        if let target = options.requestTarget { easy.set(CURLOPT_REQUEST_TARGET, target) }
+        return setMethod(options) && setRoute(options, addresses)
+    }
+
+    private func setCallbacks() {
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe target.pointee.head = parser.head
+        unsafe target.pointee.other = Callbacks.http3Header
+        unsafe target.pointee.context = this
+        unsafe ccurl_set_data_function(easy.curl, CURLOPT_HEADERFUNCTION, ccurl_head_receive)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_HEADERDATA, target)
+        unsafe ccurl_set_data_function(easy.curl, CURLOPT_WRITEFUNCTION, Callbacks.http3Body)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_WRITEDATA, this)
+        unsafe ccurl_set_data_function(easy.curl, CURLOPT_READFUNCTION, Callbacks.http3Read)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_READDATA, this)
+        unsafe ccurl_set_seek_function(easy.curl, Callbacks.seek)
+        unsafe ccurl_set_prereq_function(easy.curl, Callbacks.http3Connected)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_PREREQDATA, this)
+        unsafe ccurl_set_opensocket_function(easy.curl, Callbacks.openHTTP3Socket)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_OPENSOCKETDATA, this)
+        unsafe ccurl_set_closesocket_function(easy.curl, Callbacks.closeHTTP3Socket)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_CLOSESOCKETDATA, easy.context)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_PRIVATE, this)
+    }
+
+    private func setMethod(_ options: TransferOptions) -> Bool {
+        switch options.body {
+        case .none where options.method == "GET": break
+        case .none where options.method == "HEAD": easy.set(CURLOPT_NOBODY, 1)
+        case .none: easy.set(CURLOPT_CUSTOMREQUEST, options.method)
+        case .bytes(let bytes):
+            easy.set(CURLOPT_POST, 1)
+            if options.method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, options.method) }
+            unsafe ccurl_set_offset(easy.curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
+            return easy.copyPostFields(bytes) == CURLE_OK
+        case .stream(let length):
+            easy.set(CURLOPT_UPLOAD, 1)
+            easy.set(CURLOPT_CUSTOMREQUEST, options.method)
+            unsafe ccurl_set_offset(easy.curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1))
+            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Int(min(512 << 10, max(16 << 10, length ?? .max))))
+        }
+        return true
+    }
+
+    /// Sets the name that stands for the host, and its addresses.
+    private func setRoute(_ options: TransferOptions, _ addresses: [IPAddress]) -> Bool {
+        let port = options.route.target(of: options.url).port
+        let interface = options.route.parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
+        let name = group.hostName(of: options.pool)
+        return easy.connect(to: addresses, port: port, named: name, for: options.url.host)
+            && easy.accepts(CURLOPT_NOPROXY, "") && easy.accepts(CURLOPT_PROXY, "")
+            && easy.accepts(CURLOPT_INTERFACE, interface)
+    }
+
+    // MARK: The connection
+
+    /// Opens a socket for the request. Returns it, or -1 if there is none.
+    fileprivate func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
+        guard !transfer.isCancelled, transfer.failure == nil, !mustStartAgain, mayConnect() else { return -1 }
+        if !hasOpenedSocket { engine.makeRoomForConnection(for: transfer) }
+        hasOpenedSocket = true
+        transfer.reportConnection(to: unsafe name(of: address))
+        opened = unsafe ccurl_socket_open(address, engine.configuration.sendingLimitMilliseconds)
+        if opened < 0 { easy.errors.socket = errno } else { group.didOpen(opened) }
+        return opened
+    }
+
+    private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
+        var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
+        let count = unsafe ccurl_address_read(address, &bytes, &port)
+        return IPAddress(bytes: Array(bytes.prefix(count))).map { "\($0.bracketed):\(port)" } ?? ""
+    }
+
+    /// Returns whether a connection may be made. In a race with TCP, only a probe makes it, while the request can still go over TCP.
+    private func mayConnect() -> Bool {
+        if transfer.options.version == .http3WithFallback {
+            engine.http3Races.forget(transfer)
+            if mayBeSent() { mustStartAgain = true }
+            return false
+        }
+        guard transfer.options.mayConnect else {
+            transfer.failure = EngineFailure(kind: transfer.attempts > 0 ? .replayRefused : .connectLimit, message: "")
+            return false
+        }
+        return mayBeSent()
+    }
+
+    /// Returns whether the request may be sent: for the first time, or again, because its connection was lost before the response.
+    private func mayBeSent() -> Bool {
+        if transfer.attempts == 0 { return true }
+        if unsafe parser.hasFinalHead {
+            transfer.failure = EngineFailure(kind: .receive, message: "the connection was lost during the response")
+        } else if !transfer.options.mayBeReplayed {
+            transfer.failure = EngineFailure(kind: .replayRefused, message: "")
+        } else if transfer.sending.hasBegun {
+            let text = EngineFailure.lossText(easy.words)
+            transfer.failure = EngineFailure(kind: .bodyNotReplayable, message: text)
+        } else {
+            return true
+        }
+        return false
+    }
+
+    /// Prepares the transfer when the request is about to be sent. Returns libcurl's code to continue or to abort.
+    fileprivate func isConnected(to peer: Peer?, from port: Int32) -> Int32 {
+        self.peer = peer
+        easy.handshake?.isComplete = true
+        guard !transfer.isCancelled, transfer.failure == nil else { return CURL_PREREQFUNC_ABORT }
+        let isNew = opened >= 0
+        (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
+        if transfer.connection.http3.isProbe {
+            transfer.connection.http3.isConnected = true
+            opened = -1
+            return CURL_PREREQFUNC_ABORT
+        }
+        if transfer.options.readsCertificates, easy.hasResumedSession, !isNew, transfer.attempts == 0,
+            transfer.repetition.restarts < Self.maximumRestarts
+        {
+            // A resumed session has no verified chain. Other requests stay on its connection.
+            group.leaveConnections(of: transfer.options.pool)
+            mustStartAgain = true
+            return CURL_PREREQFUNC_ABORT
+        }
+        guard mayBeSent() else { return CURL_PREREQFUNC_ABORT }
+        transfer.attempts += 1
+        if transfer.options.readsCertificates {
+            transfer.delegate?.transferDidReceiveCertificates(easy.chain)
+            // Nothing is sent to a server whose certificates the delegate does not accept, and nothing later.
+            guard !transfer.isCancelled, transfer.failure == nil else {
+                group.leaveConnections(of: transfer.options.pool)
+                return CURL_PREREQFUNC_ABORT
+            }
+        }
+        transfer.connection.tls = unsafe TLSResult(of: easy.tlsSession).map(Boxed.init)
+        if isNew { transfer.connection.hasBeenMade = true }
+        group.begin(self, on: isNew ? opened : easy.activeSocket, isNew: isNew)
+        opened = -1
+        transfer.start = engine.now
+        transfer.activity = (transfer.start, transfer.start)
+        if wantedPauses != 0 {
+            // libcurl has ignored pauses that were set before there was a connection.
+            pauses = 0
+            engine.update(transfer)
+        }
+        transfer.delegate?.transferIsConnected()
+        return transfer.isCancelled ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK
+    }
+
+    private static let maximumRestarts = 3
+
+    // MARK: Bytes
+
+    /// Receives one header line. Any result other than the length of the line makes libcurl end the request.
+    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        guard !transfer.isCancelled else { return 0 }
+        transfer.activity.last = engine.now
+        do throws(HeadFailure) {
+            switch try unsafe parser.parse(line) {
+            case .more: break
+            case .informational: unsafe transfer.delegate?.transferDidReceiveInformational(parser.takeHead())
+            case .final:
+                unsafe transfer.receiving.codings = parser.contentCodings
+                let head = unsafe parser.takeHead()
+                if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
+                transfer.delegate?.transferDidReceiveHead(head)
+                finishIfWhole()
+            }
+        } catch {
+            transfer.failure = EngineFailure(kind: .head(error), message: "")
+            return 0
+        }
+        return transfer.isCancelled ? 0 : line.count
+    }
+
+    /// Receives bytes of the body. Any result other than their number or a pause makes libcurl end the request.
+    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard !transfer.isCancelled else { return 0 }
+        transfer.activity.last = engine.now
+        guard unsafe parser.hasFinalHead else {
+            transfer.failure = EngineFailure(kind: .head(.cutShort), message: "")
+            return 0
+        }
+        // libcurl stores these bytes until the reader has made room.
+        if transfer.pauses.holdsBody {
+            pauses |= 1
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+        if transfer.receiving.count == 0, bytes.count > 0, !transfer.receiving.codings.isEmpty,
+            !transfer.prepareDecoding()
+        {
+            return 0
+        }
+        transfer.receiving.count += Int64(bytes.count)
+        if let decoder = transfer.receiving.decoder {
+            guard unsafe transfer.decode(bytes.bytes, with: decoder) else { return 0 }
+        } else {
+            unsafe transfer.delegate?.transferDidReceiveBody(bytes.bytes)
+        }
+        finishIfWhole()
+        return transfer.isCancelled ? 0 : bytes.count
+    }
+
+    /// Ends the request at the end of a response that came before the end of the request's body: libcurl would wait for the rest.
+    private func finishIfWhole() {
+        guard case .stream = transfer.options.body, transfer.isUploadUnderWay else { return }
+        let hasNoBody = WireHead.hasNoBody(method: transfer.options.method, status: easy.statusCode)
+        guard unsafe hasNoBody || parser.contentLength.map({ $0 <= transfer.receiving.count }) == true else { return }
+        transfer.receiving.mustFinishEarly = true
+        engine.update(transfer)
+    }
+
+    /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
+    fileprivate func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = unsafe transfer.fillUpload(buffer)
+        if count == Int(CURL_READFUNC_PAUSE) { pauses |= 4 }
+        return count
+    }
+
+    /// The pause bits for `curl_easy_pause`, which sets both directions at once.
+    private var wantedPauses: Int32 {
+        let pauses = transfer.pauses
+        let holdsBody = pauses.isSuspended || (pauses.isReceivingPaused || pauses.isYielding) && hasHead
+        return (holdsBody ? 1 : 0) | (pauses.isSendingPaused || transfer.isHeldBack ? 4 : 0)
+    }
+
+    /// Continues after changes of the transfer.
+    func goOn() {
+        if transfer.receiving.mustFinishEarly { return engine.wire.end(transfer, nil, trailers: trailers) }
+        guard pauses != wantedPauses else { return }
+        pauses = wantedPauses
+        // Without a connection yet, the pause is applied at the first bytes. The end of a pause delivers the delayed bytes.
+        group.pause(self, pauses)
+        group.endFinished()
+        if transfer.failure != nil, transfer.connection.http3.exchange === self { engine.wire.end(transfer, nil) }
+    }
+
+    // MARK: The end
+
+    private var trailers: WireFields { unsafe parser.trailers }
+
+    /// Returns whether the head of the request and a number of bytes of its body were passed to the system.
+    func hasSent(bodyBytes: Int64) -> Bool {
+        unsafe ccurl_get_long(easy.curl, CURLINFO_REQUEST_SIZE) > 0
+            && Int64(ccurl_get_offset(easy.curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
+    }
+
+    /// Whether the head of the response is complete.
+    var hasHead: Bool { unsafe parser.hasFinalHead }
+
+    /// The number of bytes of the response's heads.
+    var headBytes: Int { unsafe parser.receivedBytes }
+
+    /// The instant at which the last field line arrived.
+    var lastLine: EngineInstant { unsafe parser.lastLine }
+
+    /// Ends the request with libcurl's result.
+    func didEnd(_ code: CURLcode) {
+        if transfer.connection.http3.isProbe || transfer.failure != nil || transfer.isCancelled {
+            return engine.wire.end(transfer, transfer.failure ?? failure(code))
+        }
+        if mustStartAgain { return engine.wire.restart(transfer, needsConnection: false) }
+        if code != CURLE_OK { return engine.wire.end(transfer, failure(code)) }
+        guard hasHead else { return engine.wire.end(transfer, EngineFailure(kind: .head(.cutShort), message: "")) }
+        engine.wire.end(transfer, nil, trailers: trailers, keeps: true)
+    }
+
+    /// Returns the failure with the kind that fits the progress of the request, because libcurl uses the same code for different failures.
+    private func failure(_ code: CURLcode) -> EngineFailure {
+        let failure = easy.failure(code, isSent: transfer.attempts > 0)
+        return switch failure.kind {
+        case .bodyCutShort where !hasHead: failure.as(.emptyReply)
+        case .emptyReply where hasHead: failure.as(.bodyCutShort)
+        case .send where transfer.attempts == 0, .receive where transfer.attempts == 0: failure.as(.connect)
+        case .connect where transfer.attempts > 0, .tlsHandshake where transfer.attempts > 0:
+            transfer.options.mayBeReplayed ? failure : failure.as(.replayRefused)
+        case .outOfMemory where !hasHead, .tooLarge where !hasHead:
+            failure.as(.head(.tooLarge(limit: transfer.options.maximumHeaderBytes)))
+        default: failure
+        }
+    }
+}
+
+extension Callbacks {
+    /// The callback for rewinding a body, which always fails: streams cannot be rewound, and libcurl itself stores bodies in memory.
+    fileprivate static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
+
+    fileprivate static let http3Header: ccurl_data_callback = { bytes, size, count, context in
+        let length = size * count
+        return unsafe exchange(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length)) ?? 0
+    }
+
+    fileprivate static let http3Body: ccurl_data_callback = { bytes, size, count, context in
+        let length = size * count
+        return unsafe exchange(context)?.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length)) ?? 0
+    }
+
+    fileprivate static let http3Read: ccurl_data_callback = { buffer, size, count, context in
+        let length = size * count
+        return unsafe exchange(context)?.fill(UnsafeMutableRawBufferPointer(start: buffer, count: length))
+            ?? Int(CURL_READFUNC_ABORT)
+    }
+
+    fileprivate static let http3Connected: ccurl_prereq_callback = { context, address, _, peerPort, port in
+        let peer = unsafe address.map { unsafe Peer(address: String(cString: $0), port: Int(peerPort)) }
+        return unsafe exchange(context)?.isConnected(to: peer, from: port) ?? CURL_PREREQFUNC_ABORT
+    }
+
+    fileprivate static let openHTTP3Socket: ccurl_opensocket_callback = { context, _, address in
+        guard let address = unsafe address, let exchange = unsafe exchange(context) else { return CURL_SOCKET_BAD }
+        return unsafe exchange.openSocket(address)
+    }
+
+    private static func exchange(_ context: UnsafeMutableRawPointer?) -> HTTP3Exchange? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<HTTP3Exchange>.fromOpaque(context).takeUnretainedValue()
+    }
+}

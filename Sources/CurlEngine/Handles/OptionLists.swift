@@ -1,0 +1,28 @@
+import CCurl
+
+/// The system's errors of the sockets of the current transfer; 0 if there are none.
+struct SocketErrors {
+    /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
+    var socket: Int32 = 0
+}
+
+/// The lists that a handle has given to libcurl, which does not copy them.
+@safe
+struct OptionLists {
+    /// The header lines of the request, if any.
+    var headers: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's list of the host and port of the route.
+    var connect: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's list of addresses to add to its cache.
+    var resolve: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's list of the header lines for the proxy of the route.
+    var proxyHeaders: UnsafeMutablePointer<curl_slist>?
+
+    /// Releases the lists, which libcurl no longer uses.
+    func free() {
+        unsafe ccurl_free(headers)
+        unsafe ccurl_free(connect)
+        unsafe ccurl_free(resolve)
+        unsafe ccurl_free(proxyHeaders)
+    }
+}
