@@ -63,11 +63,6 @@ curl_off_t ccurl_get_offset(CURL *easy, CURLINFO info) {
   return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
-const char *ccurl_get_string(CURL *easy, CURLINFO info) {
-  char *value = NULL;
-  return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
-}
-
 void *ccurl_get_pointer(CURL *easy, CURLINFO info) {
   char *value = NULL;
   return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;

@@ -59,7 +59,6 @@ CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Non
 // Wrappers of curl_easy_getinfo, one for each type of result; an unknown value is 0, NULL or CURL_SOCKET_BAD.
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 curl_off_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
-const char *_Nullable ccurl_get_string(CURL *_Nonnull easy, CURLINFO info);
 void *_Nullable ccurl_get_pointer(CURL *_Nonnull easy, CURLINFO info);
 curl_socket_t ccurl_get_socket(CURL *_Nonnull easy, CURLINFO info);
 

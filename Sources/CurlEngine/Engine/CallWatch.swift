@@ -17,13 +17,6 @@ final class CallWatch: Sendable {
         var read: [Int32: Int64]?
     }
 
-    /// A connection that the watchdog shut down.
-    struct Cut: Hashable {
-        let socket: Int32
-        /// The local port of the connection; 0 if it has none.
-        let port: Int32
-    }
-
     private struct State {
         /// The sockets that libcurl has open.
         var sockets: Set<Int32> = []
@@ -43,8 +36,6 @@ final class CallWatch: Sendable {
     private let call = Atomic<UInt64>(0)
     /// The socket that was shut down during the current call; -1 if there is none.
     private let cutSocket = Atomic<Int32>(-1)
-    /// The local port of `cutSocket`; 0 if it has none.
-    private let cutPort = Atomic<Int32>(0)
     private let state = Locked(State())
     /// The watchdog that checks the engine.
     private let dog: Watchdog
@@ -77,12 +68,11 @@ final class CallWatch: Sendable {
         while true { ccurl_thread_sleep_ms(.max) }
     }
 
-    /// Records that the call has returned. Returns the connection that was shut down during the call, if there is one.
-    func end() -> Cut? {
+    /// Records that the call has returned. Returns the socket that was shut down during the call, if there is one.
+    func end() -> Int32? {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         guard cutSocket.load(ordering: .acquiring) >= 0 else { return nil }
-        let socket = cutSocket.exchange(-1, ordering: .acquiringAndReleasing)
-        return Cut(socket: socket, port: cutPort.load(ordering: .relaxed))
+        return cutSocket.exchange(-1, ordering: .acquiringAndReleasing)
     }
 
     /// Adds a socket that libcurl has opened.
@@ -130,7 +120,6 @@ final class CallWatch: Sendable {
     /// Shuts down a socket. The caller holds the lock, so that no socket is closed during this call.
     private func cut(_ socket: Int32?, call number: UInt64) {
         guard let socket, call.load(ordering: .acquiring) == number else { return }
-        cutPort.store(ccurl_socket_port(socket), ordering: .relaxed)
         cutSocket.store(socket, ordering: .releasing)
         ccurl_socket_shut_down(socket)
     }

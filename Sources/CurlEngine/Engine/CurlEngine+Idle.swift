@@ -83,7 +83,7 @@ extension CurlEngine {
     // MARK: File descriptors
 
     /// Whether a connection is idle.
-    var hasIdleConnection: Bool { wire.idleCount > 0 }
+    var hasIdleConnection: Bool { wire.idleCount > 0 || http3?.isIdle == true }
 
     /// Closes idle connections at once, because another engine has no file descriptor.
     func giveUpIdleConnections() {

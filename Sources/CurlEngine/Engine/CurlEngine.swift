@@ -189,7 +189,8 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         for transfer in unsafe changed + starting + lookups.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
         unsafe decoding = DecodingTurns()
-        closeHTTP3()
+        http3Races.close()
+        http3 = nil
         watches = nil
     }
 
@@ -220,16 +221,14 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     func closeConnections() {
         _ = lookups.close()
         wire.closeAll()
-        closeHTTP3()
+        http3Races.close()
+        http3 = nil
         watches = nil
         counting?.whenCounted(nil)
     }
 
     /// Closes the connections over HTTP/3, with the requests on them.
-    func closeHTTP3() {
-        http3Races.close()
-        http3 = nil
-    }
+    func closeHTTP3() { http3 = nil }
 }
 
 /// The ends of transfers, which may be delayed until the reader has taken all bytes.
@@ -323,7 +322,9 @@ extension CurlEngine {
 
     /// Starts a transfer that waits to look up the name of an origin, if a connection to the origin is idle after the end of another one.
     func endWaitForLookup(after transfer: Transfer) {
-        guard wire.hasIdle(transfer.options.wirePool), let next = lookups.takeWaiting(forConnectionOf: transfer) else { return }
+        guard wire.hasIdle(transfer.options.wirePool), let next = lookups.takeWaiting(forConnectionOf: transfer) else {
+            return
+        }
         enqueue([next])
     }
 

@@ -88,7 +88,8 @@ package final class EventLoop {
 
     /// Watches a socket, as ``Poller/watch(_:generation:for:)`` does.
     func watch(_ descriptor: Int32, generation: UInt32, for interest: SocketInterest) -> Bool {
-        poller?.watch(descriptor, generation: generation, for: interest) ?? false
+        // A job may be run before the first turn.
+        (isTornDown || open()) && poller?.watch(descriptor, generation: generation, for: interest) == true
     }
 
     /// Lets the engine close idle connections at once.

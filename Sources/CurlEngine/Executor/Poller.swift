@@ -50,9 +50,8 @@ final class Poller {
     }
 
     /// Waits until a socket is ready, the loop is woken, or the time is over (in nanoseconds; `nil` if there is no limit), and calls `body`
-    /// for each ready socket. If very many sockets are ready, only the first ones are reported. Returns whether more sockets may be ready.
-    @discardableResult
-    func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) -> Bool {
+    /// for each ready socket. If very many sockets are ready, only the first ones are reported.
+    func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) {
         let timeout = nanoseconds.map { Int64(clamping: $0) } ?? -1
         let count = unsafe ccurl_epoll_wait(epoll, buffer, timeout)
         for index in 0..<Int(count) {
@@ -65,13 +64,5 @@ final class Poller {
                     interest: SocketInterest(rawValue: event.events & 3),
                     hasFailed: event.events & CCURL_FAILED != 0))
         }
-        return count == CCURL_READY_CAPACITY
-    }
-
-    /// Calls `body` for each socket that is ready now, out of `count` watched sockets. Some sockets may be reported twice.
-    func lookAtAll(of count: Int, _ body: (ReadySocket) -> Void) {
-        // The kernel moves the sockets that it has reported to the end of its list, so that each call reports other sockets.
-        var calls = count / Int(CCURL_READY_CAPACITY) + 1
-        while calls > 0, wait(nanoseconds: 0, body) { calls -= 1 }
     }
 }

@@ -19,13 +19,19 @@ final class HTTP3Exchange {
     private(set) var hasOpenedSocket = false
     /// The peer of the connection.
     private(set) var peer: Peer?
+    /// The addresses to which libcurl may connect.
+    let addresses: [IPAddress]
+    /// The microseconds from the transfer's start until libcurl gets the request, such as for the lookup of the name.
+    let delay: Int64
     /// The pauses that were last passed to libcurl.
     private var pauses: Int32 = 0
     /// Whether the request starts again, from the beginning.
     private var mustStartAgain = false
 
-    init(_ transfer: Transfer, in group: HTTP3Group, _ easy: EasyHandle) {
+    init(_ transfer: Transfer, at addresses: [IPAddress], in group: HTTP3Group, _ easy: EasyHandle) {
         self.transfer = transfer
+        self.addresses = addresses
+        delay = MonotonicClock.now().nanoseconds(since: EngineInstant(nanoseconds: transfer.wire.start)) / 1000
         self.group = group
         self.easy = easy
         unsafe parser = HeadParser(limit: transfer.options.maximumHeaderBytes)
@@ -40,7 +46,7 @@ final class HTTP3Exchange {
     // MARK: Options
 
     /// Sets the options of the request. Returns `false` if libcurl refuses one of them.
-    func prepare(at addresses: [IPAddress]) -> Bool {
+    func prepare() -> Bool {
         easy.transfer = transfer
         let options = transfer.options
         easy.setCommonOptions()
@@ -50,13 +56,18 @@ final class HTTP3Exchange {
         easy.set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
         // Requests that begin together wait for the first connection.
         easy.set(CURLOPT_PIPEWAIT, 1)
+        // libcurl gets the addresses once, and may need them for another connection when the request has waited.
+        easy.set(CURLOPT_DNS_CACHE_TIMEOUT, 86_400)
         let lines = options.headerLines ?? engine.configuration.defaultHeaderLines
         guard easy.apply(options.trust), easy.setHeaders(lines),
             unsafe ccurl_set_url(easy.curl, options.url.handle) == CURLE_OK,
             unsafe ccurl_set_long(easy.curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_3ONLY) == CURLE_OK
         else { return false }
-        if let target = options.requestTarget { easy.set(CURLOPT_REQUEST_TARGET, target) }
-        return setMethod(options) && setRoute(options, addresses)
+        if let target = options.url.target {
+            let isOfServer = target == URLText.serverTarget && options.method != "OPTIONS"
+            easy.set(CURLOPT_REQUEST_TARGET, isOfServer ? "/" : target)
+        }
+        return setMethod(options) && setRoute(options)
     }
 
     private func setCallbacks() {
@@ -100,7 +111,7 @@ final class HTTP3Exchange {
     }
 
     /// Sets the name that stands for the host, and its addresses.
-    private func setRoute(_ options: TransferOptions, _ addresses: [IPAddress]) -> Bool {
+    private func setRoute(_ options: TransferOptions) -> Bool {
         let port = options.route.target(of: options.url).port
         let interface = options.route.parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         let name = group.hostName(of: options.pool)
@@ -118,7 +129,7 @@ final class HTTP3Exchange {
         hasOpenedSocket = true
         transfer.reportConnection(to: unsafe name(of: address))
         opened = unsafe ccurl_socket_open(address, engine.configuration.sendingLimitMilliseconds)
-        if opened < 0 { easy.errors.socket = errno } else { group.didOpen(opened) }
+        if opened < 0 { easy.errors.socket = errno } else { group.didOpen(opened, for: self) }
         return opened
     }
 
@@ -162,12 +173,13 @@ final class HTTP3Exchange {
     fileprivate func isConnected(to peer: Peer?, from port: Int32) -> Int32 {
         self.peer = peer
         easy.handshake?.isComplete = true
-        guard !transfer.isCancelled, transfer.failure == nil else { return CURL_PREREQFUNC_ABORT }
         let isNew = opened >= 0
+        opened = -1
+        group.begin(self, on: group.socket(from: port), isNew: isNew)
+        guard !transfer.isCancelled, transfer.failure == nil else { return CURL_PREREQFUNC_ABORT }
         (transfer.connection.localPort, transfer.connection.hadStreams) = (port, true)
         if transfer.connection.http3.isProbe {
             transfer.connection.http3.isConnected = true
-            opened = -1
             return CURL_PREREQFUNC_ABORT
         }
         if transfer.options.readsCertificates, easy.hasResumedSession, !isNew, transfer.attempts == 0,
@@ -189,9 +201,6 @@ final class HTTP3Exchange {
             }
         }
         transfer.connection.tls = unsafe TLSResult(of: easy.tlsSession).map(Boxed.init)
-        if isNew { transfer.connection.hasBeenMade = true }
-        group.begin(self, on: isNew ? opened : easy.activeSocket, isNew: isNew)
-        opened = -1
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
         if wantedPauses != 0 {
@@ -301,6 +310,11 @@ final class HTTP3Exchange {
             && Int64(ccurl_get_offset(easy.curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
     }
 
+    /// Whether the request waits for a stream on a connection of others.
+    var waitsForStream: Bool {
+        transfer.attempts == 0 && !hasOpenedSocket && group.addresses(of: transfer.options.pool) != nil
+    }
+
     /// Whether the head of the response is complete.
     var hasHead: Bool { unsafe parser.hasFinalHead }
 
@@ -312,6 +326,12 @@ final class HTTP3Exchange {
 
     /// Ends the request with libcurl's result.
     func didEnd(_ code: CURLcode) {
+        if code != CURLE_OK, transfer.attempts == 0, transfer.failure == nil, !transfer.isCancelled,
+            transfer.repetition.descriptor == .ofSystem, [EMFILE, ENFILE].contains(easy.errors.socket)
+        {
+            engine.wire.prepareToRestart(transfer, needsConnection: false)
+            return engine.wire.startWithDescriptor(transfer)
+        }
         if transfer.connection.http3.isProbe || transfer.failure != nil || transfer.isCancelled {
             return engine.wire.end(transfer, transfer.failure ?? failure(code))
         }
@@ -328,7 +348,8 @@ final class HTTP3Exchange {
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where transfer.attempts == 0, .receive where transfer.attempts == 0: failure.as(.connect)
-        case .connect where transfer.attempts > 0, .tlsHandshake where transfer.attempts > 0:
+        case .connect where transfer.attempts > 0, .nameResolution where transfer.attempts > 0,
+            .tlsHandshake where transfer.attempts > 0:
             transfer.options.mayBeReplayed ? failure : failure.as(.replayRefused)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:
             failure.as(.head(.tooLarge(limit: transfer.options.maximumHeaderBytes)))

@@ -57,6 +57,14 @@ final class HTTP3Group {
     /// The number of open sockets.
     var socketCount: Int { sockets.count }
 
+    /// Whether there are connections, and no requests.
+    var isIdle: Bool { exchanges.isEmpty && !sockets.isEmpty }
+
+    /// Returns the addresses with which the connection of a pool was made; `nil` if there is none.
+    func addresses(of pool: String) -> [IPAddress]? {
+        numbers[pool] == nil ? nil : sockets.values.first { $0.pool == pool }?.addresses
+    }
+
     // MARK: Pools
 
     /// Returns the name that libcurl has for the host of a pool.
@@ -86,8 +94,8 @@ final class HTTP3Group {
         guard let easy = unsafe EasyHandle(configuration: configuration, context: this, share: nil) else {
             return .outOfMemory
         }
-        let exchange = HTTP3Exchange(transfer, in: self, easy)
-        guard exchange.prepare(at: addresses) else {
+        let exchange = HTTP3Exchange(transfer, at: addresses, in: self, easy)
+        guard exchange.prepare() else {
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
         let code = inside { unsafe curl_multi_add_handle(multi, easy.curl) }
@@ -175,10 +183,17 @@ final class HTTP3Group {
 
     // MARK: Sockets
 
-    /// Records a socket that libcurl has opened.
-    func didOpen(_ socket: Int32) {
+    /// Records a socket that libcurl has opened for a request.
+    func didOpen(_ socket: Int32, for exchange: HTTP3Exchange) {
         lastGeneration = (lastGeneration &+ 1) & Self.generations
-        sockets[socket] = HTTP3Socket(generation: lastGeneration)
+        sockets[socket] = HTTP3Socket(
+            generation: lastGeneration, pool: exchange.transfer.options.pool, addresses: exchange.addresses)
+    }
+
+    /// Returns the socket with a local port; -1 if there is none, or nobody observes the connections.
+    func socket(from port: Int32) -> Int32 {
+        guard configuration.connectionObserver != nil, port > 0 else { return -1 }
+        return sockets.keys.first { ccurl_socket_port($0) == port } ?? -1
     }
 
     /// The generations of these sockets, which the engine's own do not have.
@@ -223,6 +238,8 @@ final class HTTP3Group {
 /// A socket of libcurl's for a QUIC connection.
 private struct HTTP3Socket {
     let generation: UInt32
+    let pool: String
+    let addresses: [IPAddress]
     /// The number of requests on the connection.
     var users = 0
     var observation: (any ConnectionObservation)?

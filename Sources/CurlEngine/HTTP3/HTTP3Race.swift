@@ -3,7 +3,7 @@
 final class HTTP3Race: TransferDelegate {
     let pool: String
     /// The probe; `nil` after its end.
-    private var probe: Transfer?
+    private(set) var probe: Transfer?
     /// The transfers whose way is open.
     private(set) var members: Set<Transfer> = []
     /// The transfer that began the race, whose delegate is told of the probe's steps.
@@ -88,6 +88,13 @@ struct HTTP3Progress {
     }
 
     var way = Way.open
+    /// Whether the transfer makes its way over TCP, or has made it.
+    var isOverTCP: Bool {
+        switch way {
+        case .both, .decided: true
+        case .open, .ahead, .alone: false
+        }
+    }
     /// Whether libcurl sends the request, over HTTP/3.
     var isChosen = false
     /// The request in libcurl.

@@ -27,6 +27,10 @@ final class HTTP3Races {
         case .works:
             transfer.isOnWire = false
             return false
+        case nil where races[transfer.options.pool]?.isLost == true:
+            // A server that is reached over TCP may be unreachable over UDP.
+            transfer.connection.http3.way = .decided
+            return false
         case nil: break
         }
         enter(transfer)
@@ -114,7 +118,10 @@ final class HTTP3Races {
         }
         for transfer in race.members {
             race.leave(transfer)
-            guard !transfer.isCancelled, transfer.failure == nil else { continue }
+            guard !transfer.isCancelled, transfer.failure == nil else {
+                if !transfer.connection.http3.isOverTCP { transfer.engine.wire.waiting.remove(transfer) }
+                continue
+            }
             if isWon {
                 if race.isFirst(transfer), !end.report.isReusedConnection {
                     transfer.connection.http3.made = end.report

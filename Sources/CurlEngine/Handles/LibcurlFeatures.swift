@@ -11,8 +11,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package let hasHTTP2: Bool
     /// Whether HTTP/3 is compiled in.
     package let hasHTTP3: Bool
-    /// Whether TLS is compiled in.
-    package let hasTLS: Bool
     /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`, if any.
     package let tlsLibrary: String?
     /// Whether libcurl's TLS library is the OpenSSL whose functions are called. Only then are names and certificates checked as
@@ -34,7 +32,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
         let bits = unsafe Int64(info.features)
         hasHTTP2 = bits & (1 << 16) != 0
         hasHTTP3 = bits & (1 << 25) != 0
-        hasTLS = bits & (1 << 2) != 0
         unsafe tlsLibrary = info.ssl_version.map { unsafe String(cString: $0) }
         hasOpenSSL = ccurl_tls_has_openssl()
         preparesSessions = ccurl_tls_can_take()

@@ -105,7 +105,6 @@ extension Transfer {
         guard count == 0, !upload.isAtEnd else {
             if reports.sending == .wanted { checkSending() }
             askForBody()
-            if count == 0 { sending.hasPassedEnd = true }
             return count
         }
         pauses.isSendingPaused = true

@@ -127,7 +127,8 @@ package final class Transfer: @unchecked Sendable {
     /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
     /// the transfer has not waited.
     package var connectStart: EngineInstant? {
-        engine.wire.waitsForStream(self) ? engine.now : connection.waitEnd
+        let waits = engine.wire.waitsForStream(self) || connection.http3.exchange?.waitsForStream == true
+        return waits ? engine.now : connection.waitEnd
     }
 
     /// The present measurements.
@@ -155,7 +156,6 @@ package final class Transfer: @unchecked Sendable {
         connection.added = nil
         receiving.mustFinishEarly = false
         pauses.isSendingPaused = false
-        sending.hasPassedEnd = false
         pauses.applied = 0
     }
 

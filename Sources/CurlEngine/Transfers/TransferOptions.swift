@@ -118,16 +118,6 @@ package final class TransferOptions: Sendable {
     /// The name of the queue of requests that share connections and limits: ``limitName``, with the protocol if only one is allowed.
     package var queue: String { version.queue(of: limitName, isSecure: url.isSecure) }
 
-    /// The target in the request line, where libcurl would send another one; `nil` for libcurl's.
-    ///
-    /// An HTTP proxy gets the whole URL (RFC 9112, section 3.2.2), where libcurl leaves out an empty query.
-    var requestTarget: String? {
-        let isOfServer = url.target == URLText.serverTarget && method == "OPTIONS"
-        guard forwardProxy != nil else { return url.target == URLText.serverTarget && !isOfServer ? "/" : url.target }
-        guard url.target != nil || url.text.utf8.last == UInt8(ascii: "?") else { return nil }
-        return isOfServer ? url.origin : url.text
-    }
-
     /// The HTTP proxy to which the request goes without a tunnel, if any.
     var forwardProxy: EngineConfiguration.ProxyServer? {
         guard route !== TransferRoute.direct, !url.isSecure, !switchesProtocols, let proxy = route.proxy,

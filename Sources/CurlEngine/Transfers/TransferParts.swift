@@ -41,8 +41,6 @@ struct TransferConnection {
     var http3 = HTTP3Progress()
     /// The connection after a switch of protocols, if any.
     var switched: SwitchedConnection?
-    /// Whether a connection was made for the transfer, in any attempt.
-    var hasBeenMade = false
     /// Whether the transfer leads the lookup of its host's name for all engines of the session.
     var hasClaimedName = false
     /// The requests for a tunnel through the proxy.
@@ -72,8 +70,6 @@ struct BodySending {
     /// Whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
     /// stores them.
     var hasBegun = false
-    /// Whether libcurl was told of the end of a streamed body.
-    var hasPassedEnd = false
     /// The number of bytes of a streamed body that libcurl has taken.
     var takenBytes: Int64 = 0
     /// Whether the rest of the body is dropped.

@@ -33,13 +33,18 @@ extension TransferReport {
         let easy = unsafe exchange.easy.curl
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
+        /// The microseconds from the transfer's start, which is not that of libcurl's clock; zero before the step.
+        func step(_ info: CURLINFO) -> Int64 {
+            let time = time(info)
+            return time > 0 ? time + exchange.delay : 0
+        }
         if !isReused {
-            nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T)
-            connect = time(CURLINFO_CONNECT_TIME_T)
-            tls = time(CURLINFO_APPCONNECT_TIME_T)
+            nameLookup = step(CURLINFO_NAMELOOKUP_TIME_T)
+            connect = step(CURLINFO_CONNECT_TIME_T)
+            tls = step(CURLINFO_APPCONNECT_TIME_T)
         }
         // Newer versions of libcurl report a time although no byte has arrived.
-        if exchange.headBytes > 0 { firstByte = time(CURLINFO_STARTTRANSFER_TIME_T) }
+        if exchange.headBytes > 0 { firstByte = step(CURLINFO_STARTTRANSFER_TIME_T) }
         // From 8.8 on, the size of the request is the size of its head and body.
         bytesSent = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
         if !LibcurlFeatures.current.isAtLeast(8, 8) { bytesSent += time(CURLINFO_SIZE_UPLOAD_T) }

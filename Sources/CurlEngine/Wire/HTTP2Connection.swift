@@ -552,7 +552,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             engine.update(transfer)
             return HTTP2BodyPart(count: 0)
         }
-        if isEnd { transfer.sending.hasPassedEnd = true }
         return HTTP2BodyPart(count: count, isEnd: isEnd, trailers: isEnd ? transfer.sending.trailers : nil)
     }
 

@@ -98,7 +98,7 @@ final class TLSGroup {
     /// Runs `body`, which calls libcurl or OpenSSL, as a call that the watchdog checks.
     func inside<Result>(_ body: () -> Result) -> Result {
         watch.begin()
-        defer { if let cut = watch.end() { table?.didCut(cut) } }
+        defer { if let socket = watch.end() { table?.didCut(socket) } }
         return body()
     }
 }

@@ -159,7 +159,6 @@ extension WireConnection {
         outgoing.body?.didSend(count)
         if outgoing.body?.isComplete == true {
             outgoing.isComplete = true
-            transfer.sending.hasPassedEnd = true
         }
         var isSupported = true
         switch outcome {
@@ -212,7 +211,6 @@ extension WireConnection {
             if isEnd {
                 try unsafe body?.appendEnd(trailers: transfer.sending.trailers, to: &table.request)
                 outgoing.isComplete = true
-                transfer.sending.hasPassedEnd = true
             }
         } catch {
             transfer.failure = error

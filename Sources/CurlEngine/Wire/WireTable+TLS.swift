@@ -110,9 +110,9 @@ extension WireTable {
     }
 
     /// Fails the transfer of a connection that the watchdog has shut down, because its server kept OpenSSL busy.
-    func didCut(_ cut: CallWatch.Cut) {
+    func didCut(_ socket: Int32) {
         let transfer: Transfer?
-        switch use(of: cut.socket) {
+        switch use(of: socket) {
         case .connection(let connection)?: transfer = connection.transfer
         case .http2(let connection)?: return connection.fail(EngineFailure(kind: .flooded, message: ""))
         case .handshake(let tls)?: transfer = tls.transfer
@@ -171,6 +171,7 @@ extension WireTable {
             let isDemanded = transfer.options.version == .http2Only
             if transfer.wire.sharing == .leading, !isDemanded || !pool.hasConnections {
                 restart(pool.didConnect(transfer, now: engine.now))
+                countShared(pool)
             }
             guard isDemanded else { return false }
             link.tls?.close()

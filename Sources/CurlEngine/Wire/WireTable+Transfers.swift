@@ -44,6 +44,10 @@ extension WireTable {
             return connect(transfer, to: [.loopback6, .loopback4])
         }
         let now = engine.executor.engineLoop.systemNow
+        if !transfer.isOnWire, let kept = engine.http3?.addresses(of: transfer.options.pool) {
+            if transfer.lookup == .leading { engine.lookupDidEnd(transfer, isResolved: false) }
+            return connect(transfer, to: kept)
+        }
         if let known = engine.lookups.addresses(of: host, route.parts.family, now: now) {
             // Another transfer has looked them up in the meantime.
             if transfer.lookup == .leading { engine.lookupDidEnd(transfer, isResolved: false) }
@@ -200,7 +204,6 @@ extension WireTable {
     /// Starts a transfer again for which there is no file descriptor, once: idle connections are closed for it.
     func lacksDescriptor(_ race: WireRace, error: Int32) {
         let transfer = race.transfer
-        let engine = transfer.engine
         guard transfer.repetition.descriptor == .ofSystem else {
             race.failure = EngineFailure(kind: .connect, message: "").withoutSocket(error).ofProxy(transfer)
             return
@@ -212,6 +215,12 @@ extension WireTable {
         transfer.connection.wire.needsConnection = previous.needsConnection
         transfer.connection.wire.mustSpeakHTTP1 = previous.mustSpeakHTTP1
         transfer.connection.wire.sharing = previous.sharing
+        startWithDescriptor(transfer)
+    }
+
+    /// Starts a transfer again as soon as an idle connection has been closed for it.
+    func startWithDescriptor(_ transfer: Transfer) {
+        let engine = transfer.engine
         if engine.hasIdleConnection {
             transfer.repetition.descriptor = .ofIdleConnection
             if !closeOldestIdle() { engine.closeIdleConnections(to: nil) }
@@ -237,7 +246,6 @@ extension WireTable {
     /// Sends the request of a transfer on a connection, with its TLS, that was made for it.
     func begin(_ link: WireLink, to peer: Peer, for transfer: Transfer, interest: SocketInterest = []) {
         let socket = link.socket
-        transfer.connection.hasBeenMade = true
         if beginSharing(link, to: peer, for: transfer, interest: interest) { return }
         let connection = WireConnection(
             link, generation: generation(of: socket), peer: peer, in: pool(transfer.options.wirePool), for: transfer)

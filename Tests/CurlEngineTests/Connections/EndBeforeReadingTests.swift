@@ -47,22 +47,6 @@ struct EndBeforeReadingTests {
         await run.finish()
     }
 
-    /// A request that starts again has its end to send again, also if its body is empty.
-    @Test func theEndOfARepeatedRequestIsSentAgain() async throws {
-        let options = TransferOptions(
-            url: try WireURL(parsing: "http://localhost/"), method: "POST", body: .stream(length: nil),
-            version: .http2PriorKnowledge)
-        let run = EngineRun()
-        let hasPassedEnd = await run.onEngine {
-            let transfer = run.engine.makeTransfer(options)
-            transfer.sending.hasPassedEnd = true
-            transfer.prepareToStartAgain()
-            return transfer.sending.hasPassedEnd
-        }
-        #expect(!hasPassedEnd)
-        await run.finish()
-    }
-
     /// Reads the client's frames up to the first bytes of a body, and returns the number of the stream.
     private static func readBody(_ connection: LoopbackServer.Connection) throws -> UInt8 {
         _ = try connection.read(exactly: 24)

@@ -217,6 +217,7 @@ extension ConnectionScheduler {
         guard let index = indices[origin], setShared(count, at: index, on: engineOf == nil ? nil : engine) else {
             return []
         }
+        defer { forgetIfUnused(index) }
         return admitWaiting(after: index)
     }
 

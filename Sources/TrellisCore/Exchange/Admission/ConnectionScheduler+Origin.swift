@@ -179,6 +179,7 @@ extension ConnectionScheduler {
             modify(0) { [active, connections, shared] in
                 $0 = Share(open: connections, active: active, shared: shared)
             }
+            shared = 0
         }
 
         /// Counts a request on an engine. Returns whether the engine opens a connection for it.

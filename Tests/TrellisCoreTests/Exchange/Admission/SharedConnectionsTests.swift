@@ -144,6 +144,25 @@ struct SharedConnectionsTests {
         #expect(scheduler.connectionCount(at: place) == 1 && scheduler.inUse == 2)
     }
 
+    /// Their connections may end after their requests, and before or after the session has got another engine.
+    @Test(arguments: [1, 2, 3])
+    func originsWithoutSharedConnectionsAreForgotten(_ engines: Int) {
+        var scheduler = Scheduler(limits: ConnectionLimits(total: 3000))
+        for _ in 0..<min(engines, 2) { _ = scheduler.addEngine { _ in 0 } }
+        let origins = (0..<1000).map(String.init)
+        for (id, origin) in origins.enumerated() {
+            let place = scheduler.enter(id, origin: origin, mayShare: true).originIndex
+            _ = scheduler.probed(id, at: place, isShared: true)
+            _ = scheduler.setShared(2, to: origin, on: 0)
+            _ = scheduler.release(id, at: place, isShared: true)
+        }
+        #expect(scheduler.indices.count == 1000)
+        if engines == 3 { _ = scheduler.addEngine { _ in 0 } }
+        for origin in origins { _ = scheduler.setShared(0, to: origin, on: 0) }
+        scheduler.closedAllIdle(on: 0)
+        #expect(scheduler.indices.count < 300)
+    }
+
     /// The server allows fewer streams than before, so that the requests that have slots need more connections.
     @Test(arguments: [1, 2])
     func anEngineUsesNoMoreConnectionsThanTheLimitsLeave(_ engines: Int) {
