@@ -22,11 +22,17 @@ struct BandwidthFairnessTests {
         /// The sum of the counts after each change.
         let sums: AsyncStream<Int>
         private let changed: AsyncStream<Int>.Continuation
+        /// Opens when the requests of both transfers have arrived. Both have a first turn then, whatever the other one takes.
+        let haveBegun = LoopbackServer.Gate()
+        private let begunCount = Locked(0)
         /// Opens when both transfers are ready: until then, one alone may take all that the limit allows.
         let areReady = LoopbackServer.Gate()
         private let readyCount = Locked(0)
 
         init() { (sums, changed) = AsyncStream.makeStream() }
+
+        /// Records that the request of one of the transfers has arrived.
+        func hasBegun() { if begunCount.next() == 2 { haveBegun.open() } }
 
         /// Records that one of the transfers is ready.
         func isReady() { if readyCount.next() == 2 { areReady.open() } }
@@ -53,7 +59,7 @@ struct BandwidthFairnessTests {
 
     /// Moves the clock until both transfers together have moved enough bytes, and expects the same number of each.
     ///
-    /// The burst has a first turn for each of them. The clock stands still until both have moved bytes of it: until the task of a source
+    /// The burst has a first turn for each of them, because no bytes come before both have begun. The clock stands still until both have moved bytes of it: until the task of a source
     /// or a reader runs, its transfer leaves the limit to the other one.
     private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) async {
         for await sum in counts.sums {
@@ -72,7 +78,9 @@ struct BandwidthFairnessTests {
         let server = try LoopbackServer.http { request in
             .init(
                 body: .chunked { body in
-                    // The chunks of one response are much smaller than those of the other.
+                    counts.hasBegun()
+                    try body.connection.wait(for: counts.haveBegun)
+                    // The chunks of one response are much smaller than the chunks of the other one.
                     let piece = [UInt8](repeating: 7, count: request.path == "/0" ? 1000 : 70_000)
                     for _ in 0..<Self.ready / piece.count { try body.write(piece) }
                     counts.isReady()
