@@ -6,6 +6,8 @@ struct HTTP2Repetition: Sendable {
         case reset(HTTP2ErrorCode)
         /// The server has closed the connection with a GOAWAY that excludes the stream.
         case excluded(HTTP2ErrorCode)
+        /// The server has taken other requests, and has left without an error (GOAWAY). It has not taken this one.
+        case passedOver
         /// The connection has ended. `isUsed` is `true` if it served another request before.
         case lost(isUsed: Bool)
     }
@@ -22,6 +24,9 @@ struct HTTP2Repetition: Sendable {
 
     /// The number of times that a request is sent again, as on HTTP/1.1.
     static let maximum = 5
+    /// The number of times that a request which was passed over is sent again. It goes first on the next connection, so that a server which
+    /// takes some requests for each connection reaches it.
+    static let maximumPasses = 100
     /// The time before the second repetition of a request that the server refuses. It doubles with each one.
     static let refusalWait = Duration.milliseconds(50)
     /// The time before the only repetition of a request to a server that asks for calm.
@@ -31,6 +36,8 @@ struct HTTP2Repetition: Sendable {
     let mayBeReplayed: Bool
     /// The number of repetitions.
     private(set) var count = 0
+    /// The number of times that the request was passed over. They do not count as repetitions, because others got their responses.
+    private var passes = 0
     /// Whether the server may have processed an earlier attempt.
     private(set) var mayBeProcessed = false
 
@@ -40,7 +47,7 @@ struct HTTP2Repetition: Sendable {
     static func isUnprocessed(_ reason: Reason) -> Bool {
         switch reason {
         case .reset(let code): code == .refusedStream || code == .http11Required
-        case .excluded: true
+        case .excluded, .passedOver: true
         case .lost: false
         }
     }
@@ -51,15 +58,20 @@ struct HTTP2Repetition: Sendable {
     ///   - hasHead: Whether the final head of the response was received.
     ///   - hasLostBody: Whether a part of the body was sent that cannot be read again.
     mutating func decide(_ reason: Reason, hasHead: Bool, hasLostBody: Bool) -> Decision {
-        guard !hasHead, !hasLostBody, count < Self.maximum else { return .fails }
+        guard !hasHead, !hasLostBody else { return .fails }
+        if reason == .passedOver {
+            guard passes < Self.maximumPasses else { return .fails }
+            passes += 1
+            return .again(after: .zero)
+        }
+        guard count < Self.maximum else { return .fails }
         let decision: Decision =
             switch reason {
             case .reset(.refusedStream): again
             case .reset(.http11Required), .excluded(.http11Required): .againOverHTTP1
             case .reset: .fails
             case .excluded(.enhanceYourCalm): count == 0 ? .again(after: Self.calmWait) : .fails
-            // Servers end a connection so after a number of requests. The next connection takes them.
-            case .excluded(.noError): .again(after: .zero)
+            case .excluded(.noError), .passedOver: .again(after: .zero)
             case .excluded: again
             case .lost(let isUsed): isUsed && mayBeReplayed ? .again(after: .zero) : .fails
             }

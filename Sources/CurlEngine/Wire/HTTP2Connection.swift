@@ -496,7 +496,9 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     private func reason(
         _ failure: EngineFailure, of stream: HTTP2Stream, _ transfer: Transfer
     ) -> HTTP2Repetition.Reason {
-        if let goAway = unsafe session?.policy.goAway, goAway.excludes(stream.number) { return .excluded(goAway.code) }
+        if let goAway = unsafe session?.policy.goAway, goAway.excludes(stream.number) {
+            return goAway.code == .noError && goAway.lastStream > 0 ? .passedOver : .excluded(goAway.code)
+        }
         if let code = stream.resetCode { return .reset(code) }
         if failure.isUnprocessed { return phase == .failed ? .excluded(.noError) : .reset(.refusedStream) }
         return phase == .failed ? .lost(isUsed: transfer.wire.isReused) : .reset(.protocolError)

@@ -45,8 +45,26 @@ struct HTTP2RepetitionTests {
         #expect(waits == [.zero, .milliseconds(50), .milliseconds(100), .milliseconds(200), .milliseconds(400)])
     }
 
-    /// The next connection takes the request at once.
+    /// Each connection takes some others. The next one may take the request at once.
     @Test func aServerThatEndsEachConnectionAfterSomeRequests() {
+        var repetition = Repetition(mayBeReplayed: false), waits: [Duration] = []
+        while case .again(let wait) = repetition.decide(.passedOver, hasHead: false, hasLostBody: false) {
+            waits.append(wait)
+        }
+        #expect(waits == Array(repeating: .zero, count: Repetition.maximumPasses))
+        // They leave the repetitions after a failure.
+        #expect(repetition.count == 0)
+        #expect(repetition.decide(.reset(.refusedStream), hasHead: false, hasLostBody: false) == .again(after: .zero))
+    }
+
+    /// A response that has begun, and a body that cannot be read again, end a request that was passed over.
+    @Test(arguments: [(true, false), (false, true)])
+    func aRequestThatWasPassedOverFails(_ state: (hasHead: Bool, hasLostBody: Bool)) {
+        var repetition = Repetition(mayBeReplayed: true)
+        #expect(repetition.decide(.passedOver, hasHead: state.hasHead, hasLostBody: state.hasLostBody) == .fails)
+    }
+
+    @Test func aServerThatEndsEachConnectionWithoutARequest() {
         var repetition = Repetition(mayBeReplayed: false), waits: [Duration] = []
         while case .again(let wait) = repetition.decide(.excluded(.noError), hasHead: false, hasLostBody: false) {
             waits.append(wait)
@@ -66,7 +84,8 @@ struct HTTP2RepetitionTests {
     @Test(
         arguments: [
             (.reset(.refusedStream), true), (.reset(.http11Required), true), (.reset(.enhanceYourCalm), false),
-            (.excluded(.noError), true), (.excluded(.enhanceYourCalm), true), (.lost(isUsed: true), false),
+            (.excluded(.noError), true), (.excluded(.enhanceYourCalm), true), (.passedOver, true),
+            (.lost(isUsed: true), false),
         ] as [(HTTP2Repetition.Reason, Bool)])
     func whatTheServerHasNotProcessed(_ reason: HTTP2Repetition.Reason, _ isUnprocessed: Bool) {
         #expect(HTTP2Repetition.isUnprocessed(reason) == isUnprocessed)
