@@ -178,8 +178,7 @@ struct HTTP2ServersTests {
     func goAwayInTheMiddle(_ server: Server) async throws {
         var away = Request(try url(server, .goAway)), small = Request(try peer.url(server.port(for: .goAway), "/small"))
         var session = session
-        // A burst may be excluded by more GOAWAY frames of nginx than the engine sends a request again.
-        if server.losesTakenStreams || server == .nginx {
+        if server.losesTakenStreams {
             (away, small) = (away.withInterceptor(Self.retries), small.withInterceptor(Self.retries))
             await session.shutdown()
             session = peer.session {
