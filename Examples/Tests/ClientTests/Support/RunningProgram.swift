@@ -21,8 +21,14 @@ enum Input: Sendable, ExpressibleByStringInterpolation {
         case .nothing: return (.nullDevice, nil)
         case .file(let path): return (try FileHandle(forReadingFrom: URL(fileURLWithPath: path)), nil)
         case .bytes, .open:
-            let pipe = Pipe(), reader = pipe.fileHandleForReading, writer = pipe.fileHandleForWriting
-            for end in [reader, writer] { _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC) }
+            let pipe = RunningProgram.launches.withLock { _ in
+                let pipe = Pipe()
+                for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+                    _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+                }
+                return pipe
+            }
+            let reader = pipe.fileHandleForReading, writer = pipe.fileHandleForWriting
             guard case .bytes(let bytes) = self else { return (reader, writer) }
             precondition(bytes.count <= 64 << 10, "more than a pipe holds: use Input.file")
             try writer.write(contentsOf: bytes)
@@ -49,8 +55,9 @@ final class RunningProgram: Sendable {
     private let process: Process
     private let status = Mutex<Int32?>(nil)
     private let end: Task<Void, Never>
-    /// Processes are made one after another: one could otherwise inherit the descriptor that tells the end of another one.
-    private static let launches = Mutex(())
+    /// Processes and pipes are made one after another: a process could otherwise inherit the descriptor that tells the end of another one,
+    /// or an end of its standard input.
+    fileprivate static let launches = Mutex(())
 
     /// Starts a program: a path, a program of the package, or one of the machine. Without a folder, it runs in a new one,
     /// to which it may add nothing.
