@@ -70,9 +70,6 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     /// Whether the exchange has ended. May be read on any thread.
     nonisolated var isEnded: Bool { marks.hasEnded }
 
-    /// Notifies the registry of the engine that the exchange has ended.
-    func recordEnd() { engine.registry.didEnd(self, wasAdded: state.has(.isRegistered)) }
-
     // MARK: The queue
 
     /// Requests a slot.

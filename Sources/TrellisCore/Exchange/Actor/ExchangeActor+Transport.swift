@@ -175,11 +175,6 @@ extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, Obser
         receive(head, in: .first)
     }
 
-    /// Closes the connection after a switch of protocols. Its reader gets the error of the exchange.
-    func endConnection() {
-        work.task?.endConnection(with: failure ?? CancellationError())
-    }
-
     // MARK: The expectation of status 100 (RFC 9110, section 10.1.1)
 
     /// Starts the timer of the wait, when the connection is ready and the head is sent.

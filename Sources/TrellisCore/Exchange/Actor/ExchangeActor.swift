@@ -232,7 +232,8 @@ actor ExchangeActor: EngineActor {
             received.report = presentReport
             if state.has(.isSendingReported) { noteClosing() }
         }
-        if state.hasSwitchedProtocols { endConnection() }
+        // The reader of the connection gets the error of the exchange.
+        if state.hasSwitchedProtocols { work.task?.endConnection(with: failure ?? CancellationError()) }
         work.task?.cancel()
     }
 
@@ -259,7 +260,7 @@ actor ExchangeActor: EngineActor {
         }
         marks.end()
         if waiters.collected == nil, waiters.head == nil { engine.list.remove(self) }
-        recordEnd()
+        engine.registry.didEnd(self, wasAdded: state.has(.isRegistered))
         deliver(outcome())
     }
 

@@ -2,9 +2,6 @@ import CurlEngine
 
 /// The route of a request and the rules of TLS for its server, which must be known before its exchange.
 extension RequestPreparation {
-    /// Returns whether code of the user's may be asked for the way of a request, or about its server.
-    func mayAskUser(for request: Request) -> Bool { mayWaitForTrust || mustSelectRoute(for: request) }
-
     /// Returns whether the way of a request has to be found before its exchange is made.
     func mustSelectRoute(for request: Request) -> Bool { routes.mustSelect(for: request) && makesConnections }
 
@@ -16,7 +13,8 @@ extension RequestPreparation {
 
     /// Returns whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
     func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
-        if mayAskUser(for: request) { return true }
+        // Code of the user's may be asked about the server, or for the way of the request.
+        if mayWaitForTrust || mustSelectRoute(for: request) { return true }
         guard mayLoadTrust else { return false }
         return trust.mustLoad(clock) {
             guard let url = try? url(of: request),
