@@ -96,7 +96,6 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
             return false
         }
         state.note(.isRegistered)
-        if marks.listPosition < 0 { engine.list.add(self) }
         guard hasHistory, let error = prepared.history?.listedCall?.cancellation else { return true }
         cancel(error)
         return false
