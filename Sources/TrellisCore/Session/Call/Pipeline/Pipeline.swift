@@ -535,13 +535,13 @@ package final class Pipeline: Sendable {
     @inline(__always)
     func exchange(_ request: Request) async throws -> StepResponse {
         try check(request)
-        if usesCache { return try await exchangeThroughCache(request) }
+        if attached.kinds.contains(.cache), call.delivery != .connection {
+            return try await exchangeThroughCache(request)
+        }
         return hasCookies ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
     }
 
-    private var usesCache: Bool { attached.kinds.contains(.cache) && call.delivery != .connection }
     private var hasCookies: Bool { attached.kinds.contains(.cookies) }
-    private var hasLimits: Bool { attached.kinds.contains(.limits) }
 
     /// Throws the error of a call that has ended, and ``NeedsTask`` if the call has no actor and its request has to wait: for a disk, for
     /// certificates, or for a decision about its way.
@@ -665,7 +665,8 @@ package final class Pipeline: Sendable {
     /// Runs one exchange when the limits of its host permit it.
     @inline(__always)
     private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
-        hasLimits ? try await exchangeInTurn(request) : try await exchangeOnRoute(request, nil)
+        attached.kinds.contains(.limits)
+            ? try await exchangeInTurn(request) : try await exchangeOnRoute(request, nil)
     }
 
     @inline(never)
@@ -771,21 +772,23 @@ package final class Pipeline: Sendable {
     @inline(never)
     func sendOnce(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }
-        if mayLoadTrust { try await loadTrust(for: request) }
+        // A call without an actor has looked already whether it has to wait for the files.
+        if actor != nil, session.preparation.mayLoadTrust { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
+        // Signers sign for the origin of the call alone.
         let exchange =
-            if mustSign { try await makeSignedExchange(of: request, permit: permit, sizes: sizes) } else {
+            if steps.signers.isEmpty || context.hasLeftOrigin {
                 try makeExchange(of: request, permit: permit, sizes: sizes)
-            }
+            } else { try await makeSignedExchange(of: request, permit: permit, sizes: sizes) }
         do {
             switch call.delivery {
             case .memory:
-                if let actor { return received(try await actor.collected(exchange), to: request, exchange) }
-                return received(try await exchange.collected(), to: request, exchange)
+                let (body, response) =
+                    if let actor { try await actor.collected(exchange) } else { try await exchange.collected() }
+                return received(response, body: .data(body), to: request, exchange)
             case .stream, .connection:
-                let answer = try await streamed(exchange)
-                record(answer, to: request, exchange)
-                return answer
+                let (response, body) = try await streamed(exchange)
+                return received(response, body: body, to: request, exchange)
             }
         } catch {
             throw failed(error, of: request, exchange)
@@ -794,7 +797,7 @@ package final class Pipeline: Sendable {
 
     /// Returns the response of an exchange whose body is still arriving.
     @inline(never)
-    private func streamed(_ exchange: ExchangeActor) async throws -> StepResponse {
+    private func streamed(_ exchange: ExchangeActor) async throws -> (Response, StepResponse.Content) {
         let inbox = BodyInbox {
             exchange.submit { $0.readerHasDrained() }
         } whenAbandoned: {
@@ -804,25 +807,18 @@ package final class Pipeline: Sendable {
             if let actor { try await actor.head(exchange, inbox: inbox) } else { try await exchange.head(inbox: inbox) }
         // The session stays alive as long as its streams.
         let source = StreamSource(inbox: inbox, exchange: exchange, session: session)
-        return StepResponse(response: response, content: .source(TransferToken(source)), to: exchange.prepared)
+        return (response, .source(TransferToken(source)))
     }
 
+    /// Records the response to an exchange, and returns it with its body.
     @inline(never)
     private func received(
-        _ collected: CollectedResponse, to request: Request, _ exchange: ExchangeActor
+        _ response: Response, body: StepResponse.Content, to request: Request, _ exchange: ExchangeActor
     ) -> StepResponse {
-        let (body, response) = collected
-        let answer = StepResponse(response: response, content: .data(body), to: exchange.prepared)
-        record(answer, to: request, exchange)
-        return answer
-    }
-
-    /// Records the response to an exchange.
-    @inline(never)
-    private func record(_ answer: StepResponse, to request: Request, _ exchange: ExchangeActor) {
-        session.upgrades.learn(from: answer.response.head, of: exchange.prepared)
+        session.upgrades.learn(from: response.head, of: exchange.prepared)
         call.note(request)
-        call.record(exchange.prepared, answer.response.metrics, attempt: context.attempt)
+        call.record(exchange.prepared, response.metrics, attempt: context.attempt)
+        return StepResponse(response: response, content: body, to: exchange.prepared)
     }
 
     /// Records the failure of an exchange. Returns the error.
@@ -835,9 +831,6 @@ package final class Pipeline: Sendable {
         call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
         return error
     }
-
-    /// Whether the request is signed: signers sign for the origin of the call alone.
-    private var mustSign: Bool { !steps.signers.isEmpty && !context.hasLeftOrigin }
 
     /// Makes the exchange of a request with the changes of its signers.
     @inline(never)
@@ -857,10 +850,13 @@ package final class Pipeline: Sendable {
         let request = call.delivery == .connection && !hasKey ? request.withKeyOfConnection : request
         try enter()
         let beginning = call.beginning
+        // Code of the user's takes time: the exchange does not wait for its slot before that has returned.
+        let hasWaited = actor != nil || !isFirst || attached.immediate.hasUserCode
         let mayCut = call.delivery == .memory && !attached.mayReplaceResponses
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            limit: call.limit, start: permit?.takeStart() ?? waitStart(beginning), observer: call.observer,
+            limit: call.limit, start: permit?.takeStart() ?? (hasWaited ? call.clock.now() : beginning),
+            observer: call.observer,
             hasRedirectHandler: attached.kinds.contains(.redirectHandler), mayCutBodies: mayCut, starts: call.starts,
             onStart: permit?.recordSending, mayBeRepeated: actor != nil || !steps.retriers.isEmpty,
             listedCall: actor == nil ? call : nil)
@@ -875,11 +871,6 @@ package final class Pipeline: Sendable {
 
     /// The readers of a response in memory.
     private var readers: (any HeadValidator)? { if actor == nil { conditions } else { call.record } }
-
-    /// Returns the instant from which an exchange waits for its slot: not before code of the user's, which takes time, has returned.
-    private func waitStart(_ beginning: EngineInstant) -> EngineInstant {
-        actor == nil && isFirst && !attached.immediate.hasUserCode ? beginning : call.clock.now()
-    }
 
     @inline(never)
     package func tell(_ kind: () -> RequestEvent.Kind) {
@@ -925,9 +916,6 @@ package final class Pipeline: Sendable {
         }
         try call.checkCancellation()
     }
-
-    /// Whether the exchange may have to wait for the files of certificates. A call without an actor has looked already.
-    private var mayLoadTrust: Bool { actor != nil && session.preparation.mayLoadTrust }
 
     /// Reads the certificates for a request, if they must be read. The first read has the limit on connecting.
     @inline(never)
