@@ -33,7 +33,7 @@ extension ConnectionScheduler {
         /// The number of shared connections in use or being made, as the engine has told it; zero if there are not several. Requests may be
         /// spread over more connections than they need.
         var shared = 0
-        /// The number of the last release of one of these connections, among those of all origins.
+        /// The number of the last release of one of these connections. Releases are counted over all origins.
         var lastRelease: UInt64 = 0
     }
 
@@ -162,7 +162,7 @@ extension ConnectionScheduler {
             return connections < self.limit(limit) ? .connection : .none
         }
 
-        /// Returns the maximum number of connections, which is that of shared ones if requests share them.
+        /// Returns the maximum number of connections: of shared ones if requests share them.
         func limit(_ exclusive: Int) -> Int { isMultiplexed ? sharedLimit : exclusive }
 
         /// Changes the number of active requests. Returns the change of the number of connections in use.
