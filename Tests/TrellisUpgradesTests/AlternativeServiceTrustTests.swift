@@ -45,7 +45,7 @@ struct AlternativeServiceTrustTests {
         let encodings = try TestCertificates.chain().map { [UInt8]($0.derRepresentation) }
         let chain = CertificateChain(validated: encodings, sent: encodings)
         let transport = EarlyTransport { number, _, events in
-            guard let events = events as? any SecureTransportEvents else { return }
+            guard let events = events as? any ConnectionTransportEvents else { return }
             events.transportDidReceiveCertificates(chain)
             // The first one of each way ends with the evaluation.
             guard number > 2 else { return }

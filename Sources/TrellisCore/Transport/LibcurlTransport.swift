@@ -77,12 +77,12 @@ final class LibcurlEvents: TransferDelegate {
     init(_ events: any TransportEvents) { self.events = events }
 
     func transferDidReceiveCertificates(_ chain: CertificateChain?) {
-        (events as? any SecureTransportEvents)?.transportDidReceiveCertificates(chain)
+        (events as? any ConnectionTransportEvents)?.transportDidReceiveCertificates(chain)
     }
 
-    var observesSteps: Bool { (events as? any ObservedTransportEvents)?.observesSteps ?? false }
+    var observesSteps: Bool { (events as? any ConnectionTransportEvents)?.observesSteps ?? false }
 
-    func transferDidReach(_ step: TransferStep) { (events as? any ObservedTransportEvents)?.transportDidReach(step) }
+    func transferDidReach(_ step: TransferStep) { (events as? any ConnectionTransportEvents)?.transportDidReach(step) }
 
     func transferIsConnected() { events.transportIsConnected() }
 

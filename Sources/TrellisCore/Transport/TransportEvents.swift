@@ -30,24 +30,27 @@ public import FoundationEssentials
     public func transportDidSendBody(_ count: Int) {}
 }
 
-/// The receiver of the events of an attempt whose transport uses TLS.
-package protocol SecureTransportEvents: TransportEvents {
+/// The receiver of what a transport that makes connections tells of one, besides the events of every transport.
+package protocol ConnectionTransportEvents: TransportEvents {
     /// Delivers the certificates of the server, before any byte of the request is sent on a connection; `nil` if they are not known. Called
     /// on the engine thread. If the attempt is cancelled during the call, nothing is sent.
     func transportDidReceiveCertificates(_ chain: CertificateChain?)
-}
-
-/// The receiver of the steps of an attempt.
-package protocol ObservedTransportEvents: TransportEvents {
     /// Whether the steps are observed.
     var observesSteps: Bool { get }
     /// Notifies the exchange of a step, on the engine thread.
     func transportDidReach(_ step: TransferStep)
+    /// Delivers the head of a response of status 101 (RFC 9110, section 7.8), and the connection that belongs to its reader from now on.
+    /// Called instead of ``TransportEvents/transportDidReceiveHead(_:)``; the attempt ends with the connection.
+    func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection)
 }
 
-/// The receiver of the events of an attempt that asks the server to switch protocols (RFC 9110, section 7.8).
-package protocol ConnectionTransportEvents: TransportEvents {
-    /// Delivers the head of a response of status 101, and the connection that belongs to its reader from now on. Called instead of
-    /// ``TransportEvents/transportDidReceiveHead(_:)``; the attempt ends with the connection.
-    func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection)
+extension ConnectionTransportEvents {
+    /// The default, `false`: the steps are not observed.
+    package var observesSteps: Bool { false }
+    /// Does nothing.
+    package func transportDidReach(_ step: TransferStep) {}
+    /// Closes the connection, for which there is no use.
+    package func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
+        connection.close()
+    }
 }

@@ -82,7 +82,7 @@ extension FaultAttempt {
     }
 }
 
-extension FaultAttempt: ConnectionTransportEvents, SecureTransportEvents {
+extension FaultAttempt: ConnectionTransportEvents {
     func transportIsConnected() { arrivals.yield(.connected) }
 
     func transportDidReceiveInformational(_ head: ResponseHead) { arrivals.yield(.informational(head)) }
@@ -107,6 +107,6 @@ extension FaultAttempt: ConnectionTransportEvents, SecureTransportEvents {
     func transportDidSendBody(_ count: Int) { events.transportDidSendBody(count) }
 
     func transportDidReceiveCertificates(_ chain: CertificateChain?) {
-        (events as? any SecureTransportEvents)?.transportDidReceiveCertificates(chain)
+        (events as? any ConnectionTransportEvents)?.transportDidReceiveCertificates(chain)
     }
 }

@@ -57,7 +57,7 @@ struct ExchangeTurnTests {
     /// Steps whose turn has come do not wait behind those after them.
     @Test func stepsWithinTheStartAreReportedInTheirOrder() async throws {
         let transport = EarlyTransport { _, _, events in
-            let observed = events as? any ObservedTransportEvents
+            let observed = events as? any ConnectionTransportEvents
             observed?.transportDidReach(.lookingUp(host: "a.example"))
             events.transportIsConnected()
             for step in [TransferStep.handshaking(with: "a.example"), .connecting(to: "192.0.2.1:80"), .headSent] {

@@ -6,7 +6,7 @@ import HTTPTypes
 
 /// The events come from any thread. On the engine thread, where libcurl calls, they are handled at once; from other threads, as soon as the
 /// engine thread is free.
-extension ExchangeActor: ConnectionTransportEvents, SecureTransportEvents, ObservedTransportEvents {
+extension ExchangeActor: ConnectionTransportEvents {
     nonisolated var observesSteps: Bool { prepared.history?.observer?.observes(.connections) ?? false }
 
     nonisolated func transportDidReach(_ step: TransferStep) { onEngineThread.reach(step, in: .first) }

@@ -142,7 +142,7 @@ struct ExchangeEnd: Sendable {
 
 /// The receiver of the transport's events for the attempt that is sent without the expectation, after the first attempt was dropped. The
 /// first attempt may still report events, which the exchange ignores.
-final class LaterAttempt: SecureTransportEvents, ObservedTransportEvents {
+final class LaterAttempt: ConnectionTransportEvents {
     private let request: ExchangeActor
 
     init(_ request: ExchangeActor) { self.request = request }

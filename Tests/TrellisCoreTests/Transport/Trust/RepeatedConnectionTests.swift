@@ -19,9 +19,9 @@ struct RepeatedConnectionTests {
         let encodings = try TestCertificates.chain().map { [UInt8]($0.derRepresentation) }
         let one = CertificateChain(validated: encodings, sent: encodings)
         let other = CertificateChain(validated: encodings.dropLast(), sent: encodings)
-        let (isRead, connected) = (LoopbackServer.Gate(), Locked<(any SecureTransportEvents)?>(nil))
+        let (isRead, connected) = (LoopbackServer.Gate(), Locked<(any ConnectionTransportEvents)?>(nil))
         let transport = EarlyTransport { number, _, events in
-            guard let events = events as? any SecureTransportEvents else { return }
+            guard let events = events as? any ConnectionTransportEvents else { return }
             events.transportDidReceiveCertificates(number <= 2 ? one : other)
             switch number {
             case 1: return
