@@ -122,7 +122,7 @@ struct CallWatchTests {
 }
 
 /// A TCP connection over loopback, with both ends.
-private final class LoopbackPair: Sendable {
+final class LoopbackPair: Sendable {
     let client: Int32
     private let server: Int32
 

@@ -26,6 +26,23 @@ struct EngineExecutorTests {
         var isAtHome: Bool { executor.isCurrent }
     }
 
+    /// A request may be the first job, before the first turn: what it watches is watched.
+    @Test func theFirstJobMayWatchASocket() async throws {
+        let pair = try LoopbackPair()
+        for _ in 0..<20 {
+            let engine = EngineExecutor()
+            let isWatched = await withContinuation { continuation in
+                engine.submit {
+                    let loop = engine.engineLoop
+                    continuation.resume(returning: loop.watch(pair.client, generation: 0, for: .read))
+                    _ = loop.watch(pair.client, generation: 0, for: [])
+                }
+            }
+            #expect(isWatched)
+            await engine.shutDown()
+        }
+    }
+
     /// Calls that are made while the thread starts do not wait for later calls.
     @Test func callsThatComeWhileTheThreadStartsAreNotLeftBehind() async {
         for _ in 0..<200 {

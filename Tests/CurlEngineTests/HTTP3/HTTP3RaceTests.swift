@@ -169,13 +169,14 @@ struct HTTP3RaceTests {
         let silent = try SilentSocket(port: UInt16(world.server.port))
         let first = try await racing(in: world, silent)
         let (options, second) = (try world.options(), EngineRun.Outcome())
-        await world.run.onEngine { [run = world.run] in
+        let transfer = await world.run.onEngine { [run = world.run] in
             first.transfer?.connection.http3.race?.isLost = true
             run.start(options, second)
+            return second.transfer
         }
         await world.untilIdle()
         #expect(second.text == "good")
-        #expect(await world.run.onEngine { second.transfer?.connection.http3.raceCount } == 0)
+        #expect(await world.run.onEngine { transfer?.connection.http3.raceCount } == 0)
         try await world.finish()
     }
 
