@@ -100,7 +100,11 @@ extension CacheTransaction {
         let (observer, attempt) = (pipeline.call.observer, pipeline.context.attempt)
         do {
             let (storage, key, length, changed) = (storage, ticket.key, received.length, head)
-            let writer = try await waiting { try await storage.makeWriter(for: key, changed, length: length) }
+            let writer = try await waiting {
+                try await storage.makeWriter(for: key, changed, length: length)
+            } releasing: {
+                await $0.discard()
+            }
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
             return CacheRecording(writer, head, ticket: ticket, in: cache, deadline: deadlineOfReader) { error in

@@ -158,8 +158,11 @@ struct CacheTransaction {
     private static let patience = Duration.seconds(5)
 
     /// Waits for an operation of the storage. A disk may hang: after some seconds, the call goes on without the result.
+    ///
+    /// - Parameter release: Releases a result that comes after the call has gone on.
     func waiting<Value: Sendable>(
-        for operation: @escaping @Sendable () async throws -> Value
+        for operation: @escaping @Sendable () async throws -> Value,
+        releasing release: (@Sendable (Value) async -> Void)? = nil
     ) async throws -> Value {
         if cache.memory != nil { return try await operation() }
         let outcome = Locked<Result<Value, any Error>?>(nil)
@@ -167,7 +170,12 @@ struct CacheTransaction {
         let task = Task.immediate {
             let result: Result<Value, any Error>
             do { result = .success(try await operation()) } catch { result = .failure(error) }
-            outcome.withLock { $0 = result }
+            let isLate = outcome.withLock { outcome in
+                if outcome != nil { return true }
+                outcome = result
+                return false
+            }
+            if isLate, case .success(let value) = result { await release?(value) }
         }
         if outcome.withLock({ $0 == nil }) {
             let clock = pipeline.call.deadline.clock
@@ -178,8 +186,11 @@ struct CacheTransaction {
             }
             task.cancel()
         }
-        guard let result = outcome.withLock({ $0 }) else { throw SlowStorage() }
-        return try result.get()
+        return try outcome.withLock { outcome in
+            let result = outcome ?? .failure(SlowStorage())
+            outcome = result
+            return result
+        }.get()
     }
 
     /// Removes the stored responses of a key, which are no longer valid. Those that the storage does not remove in time are not used.

@@ -10,7 +10,7 @@ import TrellisTesting
 /// A storage that takes longer for a response than the response waits for it.
 @Suite(.timeLimit(.minutes(3)))
 struct LateStorageTests {
-    /// A storage whose commits wait for a gate, and fail after it.
+    /// A storage whose commits, or whose writers, wait for a gate. The commits fail after it.
     private struct LateStorage: MemoryBackedStorage {
         struct Full: Error {}
 
@@ -28,13 +28,19 @@ struct LateStorageTests {
             func discard() { storage.isDiscarded.open() }
         }
 
+        /// Whether the writers wait for the gate, which no cancellation opens.
+        var opensLate = false
         let memory = MemoryCacheStorage()
         let isReached = LoopbackServer.Gate()
         let gate = LoopbackServer.Gate()
         let isDiscarded = LoopbackServer.Gate()
 
-        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) -> any CacheWriter {
-            Writer(storage: self)
+        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async -> any CacheWriter {
+            if opensLate {
+                isReached.open()
+                await Task { [gate] in try? await gate.opened() }.value
+            }
+            return Writer(storage: self)
         }
     }
 
@@ -61,5 +67,30 @@ struct LateStorageTests {
         storage.gate.open()
         try await storage.isDiscarded.opened()
         #expect(world.cache.statistics.failureCount == 1)
+    }
+
+    /// A response that does not wait any longer leaves a writer behind, which the storage makes afterwards.
+    @Test func aWriterThatComesTooLateIsDiscarded() async throws {
+        let (storage, clock) = (LateStorage(opensLate: true), TestClock())
+        let world = CacheWorld(storage: storage, clock: clock) { _ in CacheWorld.response("one") }
+        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+        let hasEnded = Locked(false)
+        let call = Task {
+            defer { hasEnded.withLock { $0 = true } }
+            return try await world.session.data(request).1.cacheStatus
+        }
+        try await storage.isReached.opened()
+        // The wait for the storage may begin after a move.
+        while !hasEnded.withLock({ $0 }), !Task.isCancelled {
+            clock.move(by: .seconds(5))
+            await Task.yield()
+        }
+        let status = try #require(try await call.value)
+        #expect(!status.isStored && status.detail == "storage")
+        #expect(!storage.isDiscarded.isOpen)
+        storage.gate.open()
+        try await storage.isDiscarded.opened()
+        #expect(world.cache.statistics.failureCount == 1)
+        #expect(try await world.storedCount == 0)
     }
 }
