@@ -50,7 +50,8 @@ public struct Metrics: Sendable, Hashable {
     public var peerAddress: String? { Self.address(host: peerHost, port: peerPort) }
     /// What the TLS handshake of the connection has agreed on with the server, also through a tunnel; `nil` without TLS, and if not known.
     public var negotiatedTLS: NegotiatedTLS? { tlsResult.map { NegotiatedTLS($0.value) } }
-    /// Whether the connection was kept for further requests after this one; `nil` if that is not known.
+    /// Whether the connection was kept for further requests after this one; `nil` if that is not known, as when the exchange is cancelled
+    /// after the response's head.
     ///
     /// Known for exchanges whose ``RequestEvent/Kind/connected(_:)`` was observed, in the metrics of
     /// ``RequestEvent/Kind/exchangeEnded(_:_:)`` and in those that are made after it.

@@ -291,9 +291,10 @@ extension ExchangeActor {
     }
 
     /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
+    /// After the head, the transport may find the whole response in what has arrived, and keep the connection.
     func noteClosing() {
-        guard let task = work.task, task.reportsSending, !task.sharesConnection, var report = received.report?.value,
-            !report.peerHost.isEmpty
+        guard received.head == nil, let task = work.task, task.reportsSending, !task.sharesConnection,
+            var report = received.report?.value, !report.peerHost.isEmpty
         else { return }
         report.isConnectionKept = false
         received.report = Boxed(report)
