@@ -25,6 +25,7 @@ class Stream:
         self.path = self.headers[b":path"].decode()
         self.connection = connection
         self.received = bytearray()
+        self.request_trailers = []
         self.ended = asyncio.Event()
         # Set when the client has reset the stream, or left the connection.
         self.left = asyncio.Event()
@@ -192,6 +193,8 @@ class Connection:
                 self._streams[event.stream_id].receive(event.data)
                 if not self._streams[event.stream_id].path.endswith("/unread"):
                     self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            case h2.events.TrailersReceived():
+                self._streams[event.stream_id].request_trailers = list(event.headers)
             case h2.events.StreamEnded():
                 self._streams[event.stream_id].finish()
             case h2.events.StreamReset():

@@ -42,6 +42,15 @@ async def echo(stream):
     await stream.data(body, end=True)
 
 
+async def parts(stream):
+    """Responds with the length that the request announces, the number of bytes of its body, and its trailers."""
+    body = await stream.body()
+    length = stream.headers.get(b"content-length", b"none").decode()
+    trailers = [f"{name.decode()}={value.decode()}" for name, value in stream.request_trailers]
+    stream.head()
+    await stream.data(" ".join([length, str(len(body)), *trailers]).encode(), end=True)
+
+
 async def lockstep(stream):
     """Sends each piece of the request's body back as soon as it comes, and after its end `bye` and the number of bytes as a trailer."""
     stream.head()

@@ -1,7 +1,7 @@
 """Checks of `trellis gateway` against a scripted origin: gateway.py TRELLIS FOLDER PART, where the part is the name of a module without
 `gateway_`. Prints a line for each check: the name, the wanted and the actual value as JSON, with tabs between them."""
 
-import importlib, inspect, json, os, re, subprocess, sys
+import importlib, inspect, json, os, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -21,8 +21,6 @@ def start(*options, **named):
 
 
 origin = Origin()
-version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
-libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", version).groups()))
 run = importlib.import_module("gateway_" + part).run
-given = {"check": check, "origin": origin, "start": start, "folder": folder, "libcurl": libcurl}
+given = {"check": check, "origin": origin, "start": start, "folder": folder}
 run(*(given[name] for name in inspect.signature(run).parameters))

@@ -4,16 +4,16 @@ FIELDS = "X-Sum: 7\r\nx-other: \xe4\r\nX-Hop: 1\r\nContent-Length: 5\r\nAuthoriz
 PASSED = [(b"X-Sum", b"7"), (b"x-other", b"\xe4"), (b"X-Sum", b"8")]
 
 
-def run(check, origin, start, libcurl):
-    """Checks the trailers of requests, which libcurl sends since 8.7, of responses, and TE."""
+def run(check, origin, start):
+    """Checks the trailers of requests, of responses, and TE."""
     gateway = start()
-    requests(check, gateway, origin, libcurl >= (8, 7))
+    requests(check, gateway, origin)
     responses(check, gateway, origin)
     permission(check, gateway, origin)
     check("the gateway ends with 0", 0, gateway.end()[0])
 
 
-def requests(check, gateway, origin, are_sent):
+def requests(check, gateway, origin):
     @origin.script
     def summed(connection, request):
         connection.body(request)
@@ -25,19 +25,18 @@ def requests(check, gateway, origin, are_sent):
         request = origin.take()[-1]
         return [answer.status, answer.body, request.trailers, request.all("Trailer")]
     body = "5\r\nhello\r\n0\r\n" + FIELDS + "\r\n"
-    passed = PASSED if are_sent else []
-    check("trailers of a request", [200, b"hello", passed, ["X-Sum"] if are_sent else []], sent(body, "Trailer: X-Sum\r\n"))
-    check("trailers that were not announced", [200, b"hello", passed, []], sent(body, method="POST"))
-    check("trailers behind an empty body", [200, b"", passed, []], sent("0\r\n" + FIELDS + "\r\n"))
+    check("trailers of a request", [200, b"hello", PASSED, ["X-Sum"]], sent(body, "Trailer: X-Sum\r\n"))
+    check("trailers that were not announced", [200, b"hello", PASSED, []], sent(body, method="POST"))
+    check("trailers behind an empty body", [200, b"", PASSED, []], sent("0\r\n" + FIELDS + "\r\n"))
     check("a body in chunks without trailers", [200, b"hello", [], []], sent("5\r\nhello\r\n0\r\n\r\n"))
     expecting = sent(body, "Expect: 100-continue\r\n")
-    check("trailers behind a body that waits for its 100", [200, b"hello", passed, []], expecting)
+    check("trailers behind a body that waits for its 100", [200, b"hello", PASSED, []], expecting)
     # The trailers of one request are not those of the next one on the same connection.
     connection = gateway.connect()
     head = "PUT /summed HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
     connection.send(head + body + head + "0\r\n\r\n")
     answers = [connection.response(), connection.response()]
-    check("trailers of one request alone", [[b"hello", b""], [3, 0] if are_sent else [0, 0]],
+    check("trailers of one request alone", [[b"hello", b""], [3, 0]],
           [[answer.body for answer in answers], [len([f for f in request.trailers if f[0] != b"X-Hop"]) for request in origin.take()]])
     gateway.get("/summed", "Content-Length: 5\r\nTrailer: X-Sum\r\n", "PUT", b"hello")
     check("a body with a length announces no trailers", [], origin.take()[-1].all("Trailer"))

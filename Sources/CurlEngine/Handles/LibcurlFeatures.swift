@@ -58,9 +58,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Whether libcurl takes a socket that is connected as it is. 7.88 connects it again, which a Unix domain socket refuses.
     var takesConnectedSockets: Bool { isAtLeast(8, 0) }
 
-    /// Whether the framework sends fields after a body.
-    package var sendsTrailers: Bool { isAtLeast(8, 7) }
-
     /// Whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
 

@@ -58,8 +58,7 @@ package final class TransferOptions: Sendable {
     /// Whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
     /// no TLS session, because the validated chain is known only after a complete handshake.
     package let readsCertificates: Bool
-    /// Whether fields follow the body, which is chunked then (RFC 9112, section 7.1.2). Only over HTTP/1.1, and only if
-    /// ``LibcurlFeatures/sendsTrailers``.
+    /// Whether fields follow the body, which is chunked over HTTP/1.1 then (RFC 9112, section 7.1.2). Not over HTTP/3.
     package let hasTrailers: Bool
     /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). The engine itself sends the request, which has no
     /// body, on a new connection.

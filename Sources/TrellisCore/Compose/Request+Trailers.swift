@@ -14,12 +14,13 @@ extension Request {
     /// The fields after the body (RFC 9110, section 6.5), such as a checksum of what was sent; `nil`, the default, if there are none.
     ///
     /// The closure is called for each sending, after the last chunk of the body was made. Announce the names in a `Trailer` field if the
-    /// server needs that. The body is sent chunked, even if its length is known, and over HTTP/1.1, because libcurl sends no trailers over
-    /// HTTP/2 and HTTP/3. With ``HTTPVersionPolicy/http2PriorKnowledge`` or ``HTTPVersionPolicy/http3Only``, and on a libcurl before 8.7,
-    /// the request ends with an error of kind ``TrellisError/Kind/unsupported``. A request without a body sends no trailers. An error of
-    /// the closure ends the request as an error of a body's source does. A field that must not be a trailer, such as `Content-Length` or
-    /// `Authorization` (RFC 9110, section 6.5.1), is an error of kind ``TrellisError/Kind/invalidRequest``. Intermediaries may drop
-    /// trailers.
+    /// server needs that. The body is sent without a `Content-Length`, even if its length is known, and is chunked over HTTP/1.1. A request
+    /// without a body sends no trailers.
+    ///
+    /// Trailers are sent over HTTP/1.1 and HTTP/2. Their request does not use HTTP/3, even if that is preferred, and with
+    /// ``HTTPVersionPolicy/http3Only`` it ends with an error of kind ``TrellisError/Kind/unsupported``. An error of the closure ends the
+    /// request as an error of a body's source does. A field that must not be a trailer, such as `Content-Length` or `Authorization`
+    /// (RFC 9110, section 6.5.1), is an error of kind ``TrellisError/Kind/invalidRequest``. Intermediaries may drop trailers.
     public var trailers: RequestTrailers? {
         get { trailerSource?.fields }
         set { changeExtras { $0.trailers = newValue.map(TrailerSource.init) } }

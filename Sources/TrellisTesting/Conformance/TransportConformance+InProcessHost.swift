@@ -1,4 +1,3 @@
-import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import TrellisCore
@@ -9,8 +8,7 @@ extension TransportConformance {
     /// The host has no wire, and skips the cases that need ``Features/wire``.
     public struct InProcessHost: Host {
         /// The features of the host: it responds while a body is sent, and receives the fields after it.
-        public let features: Features =
-            LibcurlFeatures.current.sendsTrailers ? [.twoWay, .requestTrailers] : .twoWay
+        public let features: Features = [.twoWay, .requestTrailers]
 
         /// Creates the host.
         public init() {}

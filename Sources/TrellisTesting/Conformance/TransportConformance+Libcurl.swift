@@ -4,12 +4,10 @@ import HTTPTypes
 import TrellisCore
 
 extension TransportConformance {
-    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case, except that a
-    /// libcurl before 8.7 cannot send trailers.
+    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case.
     public struct LibcurlHost: Host {
         /// The features of the host.
-        public let features: Features =
-            LibcurlFeatures.current.sendsTrailers ? [.wire, .twoWay, .requestTrailers] : [.wire, .twoWay]
+        public let features: Features = [.wire, .twoWay, .requestTrailers]
 
         /// Creates the host.
         public init() {}

@@ -198,6 +198,14 @@ struct SessionRequestTests {
         #expect(run.events.last == "sent request")
     }
 
+    @Test func trailersComeWithTheLastBytes() throws {
+        let run = try SessionRun()
+        try run.submit("POST", body: .stream(length: nil), hasTrailers: true)
+        run.parts = [HTTP2BodyPart(count: 2, isEnd: true, trailers: HeaderLines(lines: ["T: 1"]))]
+        #expect(run.sentText().suffix(2) == ["DATA 1: 2 bytes", "HEADERS 1, end"])
+        #expect(run.events.last == "sent request")
+    }
+
     @Test(arguments: [HTTP2BodyPart(count: 3), HTTP2BodyPart(count: 1, isEnd: true)])
     func anotherLengthThanAnnouncedResetsTheStream(_ part: HTTP2BodyPart) throws {
         let run = try SessionRun()

@@ -194,8 +194,7 @@ struct CassetteTransportTests {
         #expect(try await send(replaying(replayed).session) == "01234")
     }
 
-    @Test(.enabled(if: LibcurlFeatures.current.sendsTrailers, "not for a libcurl before 8.7"))
-    func theTrailersOfARequestAreSent() async throws {
+    @Test func theTrailersOfARequestAreSent() async throws {
         let upstream = MockTransport { _ in .text("hello") }
         let first = Session(transport: CassetteTransport(cassette(.once), upstream: upstream))
         let (second, _) = replaying(cassette(.none))

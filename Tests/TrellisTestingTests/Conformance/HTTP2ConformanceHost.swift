@@ -10,8 +10,8 @@ import TestSupport
 ///
 /// The host plays all steps but ``TransportConformance/Step/raw(_:)-swift.enum.case``, which are bytes of HTTP/1.1.
 final class HTTP2ConformanceHost: TransportConformance.Host {
-    /// The features of the host. Requests over HTTP/2 have no trailers (``/Trellis/Request/trailers``).
-    static let features: TransportConformance.Features = [.wire, .twoWay]
+    /// The features of the host.
+    static let features: TransportConformance.Features = [.wire, .twoWay, .requestTrailers]
     var features: TransportConformance.Features { Self.features }
     let transcript = HTTP2Transcript()
     private let tls: LoopbackServer.TLS?

@@ -109,6 +109,10 @@ enum RecordedFrames {
             "1/5: HEADERS POST :authority / \(fields), end",
             "1/7: HEADERS POST :authority / \(fields) content-length=0, end",
         ],
+        "sends the fields behind a request's body": [
+            "1/0: \(settings), GOAWAY 0",
+            "1/1: HEADERS POST :authority / \(fields), DATA 4, HEADERS x-sum=42, end",
+        ],
         "reports a connection that broke before the head as a failure to receive": [
             "1/0: \(settings)",
             "1/1: HEADERS POST :authority / \(fields) content-length=1, DATA 1, end",

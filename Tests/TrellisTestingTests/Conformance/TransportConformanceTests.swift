@@ -59,8 +59,7 @@ struct TransportConformanceTests {
         let skipped = TransportConformance.cases.filter {
             !TransportConformance.LibcurlHost().features.isSuperset(of: $0.features)
         }
-        let sendsTrailers = LibcurlFeatures.current.sendsTrailers
-        #expect(skipped.map(\.name) == (sendsTrailers ? [] : ["sends the fields behind a request's body"]))
+        #expect(skipped.map(\.name) == [])
     }
 
     @Test func aHostWithoutAWireSkipsTheCasesThatNeedOne() {

@@ -14,10 +14,9 @@ struct GatewayCommand: Subcommand {
         discussion: """
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
             nothing is followed, decoded or repeated, except that libcurl sends a request again that an HTTP/2 origin has refused \
-            unprocessed. The trailers of responses are passed on, and those of requests with libcurl 8.7 or newer. Via, Age and \
-            Cache-Status are added, and the origin's Alt-Svc is not passed on. Forwarded and X-Forwarded-For are passed on as the client \
-            has sent them: an origin must not believe them. An origin that cannot be reached is a 502, and one that does not respond in \
-            time a 504; for a day after the end of its freshness, a stored response is used instead, unless it forbids that. \
+            unprocessed. The trailers of requests and of responses are passed on. Via, Age and Cache-Status are added, and the origin's \
+            Alt-Svc is not passed on. Forwarded and X-Forwarded-For are passed on as the client has sent them: an origin must not believe \
+            them. An origin that cannot be reached is a 502, and one that does not respond in time a 504; for a day after the end of its freshness, a stored response is used instead, unless it forbids that. \
             SIGTERM and SIGINT let the responses under way go on to their end.
 
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
@@ -36,7 +35,7 @@ struct GatewayCommand: Subcommand {
     @Option(
         help: ArgumentHelp(
             "The version for the origin. auto and 2: HTTP/2 where the origin offers it during the TLS handshake, else "
-                + "HTTP/1.1; requests that announce trailers go over HTTP/1.1. 2-only: HTTP/2 or an error.",
+                + "HTTP/1.1. 2-only: HTTP/2 or an error.",
             valueName: "auto|1.1|2|2-only|2-prior-knowledge|3"))
     var http = HTTPVersionOption.auto
 

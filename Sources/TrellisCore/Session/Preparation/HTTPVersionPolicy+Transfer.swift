@@ -2,7 +2,7 @@ import CurlEngine
 
 extension Request {
     /// Returns the HTTP versions of the request's transfer. A connection that switches protocols is one of HTTP/1.1 (RFC 9113, section
-    /// 8.6), unless the request itself demands HTTP/2 (RFC 8441). libcurl sends trailers over HTTP/1.1 only.
+    /// 8.6), unless the request itself demands HTTP/2 (RFC 8441). libcurl, which speaks HTTP/3, sends no trailers.
     ///
     /// - Parameter policy: The policy of the session, for a request without its own.
     func versions(
@@ -12,13 +12,10 @@ extension Request {
         if delivery == .connection { return try versionOfConnection.versions(to: url) }
         let policy = httpVersion ?? policy
         guard trailers != nil, body != nil else { return try policy.versions(to: url) }
-        guard LibcurlFeatures.current.sendsTrailers else {
-            throw TrellisError(.unsupported("trailers of a request before libcurl 8.7"))
-        }
         switch policy {
-        case .automatic, .http1Only, .http3Preferred: return .http1
-        case .http2, .http2PriorKnowledge, .http3Only:
-            throw TrellisError(.unsupported("trailers of a request over \(policy)"))
+        case .automatic, .http1Only, .http2, .http2PriorKnowledge: return try policy.versions(to: url)
+        case .http3Preferred: return .http2OverTLS
+        case .http3Only: throw TrellisError(.unsupported("trailers of a request over HTTP/3"))
         }
     }
 
