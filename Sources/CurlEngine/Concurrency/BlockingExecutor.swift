@@ -8,13 +8,28 @@ package final class BlockingExecutor: TaskExecutor, Sendable {
     package static let names = BlockingExecutor("trellis-names", limit: 16)
 
     private let threads: BlockingThreads
+    /// The folder that the tasks need, if it is known.
+    private let place: String?
 
     /// Creates an executor with at most `limit` threads of a name.
-    package init(_ name: String, limit: Int) { threads = BlockingThreads(name, limit: limit) }
+    package init(_ name: String, limit: Int) {
+        threads = BlockingThreads(name, limit: limit)
+        place = nil
+    }
+
+    private init(_ threads: BlockingThreads, at place: String) { (self.threads, self.place) = (threads, place) }
+
+    /// Returns an executor for tasks that need a folder, on the threads of ``disk``. A disk that hangs keeps only a part of them from the
+    /// tasks that need other folders.
+    ///
+    /// - Parameter folder: The folder; `nil` if it is not known.
+    package static func disk(at folder: String?) -> BlockingExecutor {
+        folder.map { BlockingExecutor(disk.threads, at: $0) } ?? disk
+    }
 
     /// Adds a job, and starts a thread for it if all threads are busy and the limit allows another.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        threads.add { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        threads.add({ unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }, at: place)
     }
 }

@@ -76,7 +76,8 @@ final class CheckpointWriter: Sendable {
     func save(_ data: ResumeData) {
         saving.withLock { saving in
             guard saving.task == nil else { return saving.next = data }
-            saving.task = Task(executorPreference: BlockingExecutor.disk) { [self] in
+            let folder = FileSystem.folder(of: file.target)
+            saving.task = Task(executorPreference: BlockingExecutor.disk(at: folder)) { [self] in
                 var next: ResumeData? = data
                 while let data = next {
                     _ = write(data)

@@ -1,3 +1,4 @@
+import CurlEngine
 public import TrellisCore
 
 /// The destination of a download.
@@ -43,6 +44,16 @@ public struct DownloadDestination: Sendable {
 
     let place: Place
     let options: Options
+
+    /// The folder of the file, if it is known before the response.
+    var folder: String? {
+        switch place {
+        case .file(let path): FileSystem.folder(of: path)
+        case .directory(let path): path
+        case .choice: nil
+        case .temporary: FileSystem.temporaryFolder
+        }
+    }
 
     /// Returns the destination at a path, relative to the working directory of the process unless it is absolute. For a symbolic
     /// link, the destination is the file that the link leads to, even if that file does not exist yet; the link stays.

@@ -65,14 +65,16 @@ final class DownloadTask: SessionOperation {
     let progress: ProgressBroadcaster
     let report: DownloadReport
     private let work: Work
+    /// The folder that the work needs, if it is known.
+    private let folder: String?
     private let clock: any EngineClock
     private let state = Locked(State())
 
     /// The longest time for which the readers of a download that was cancelled, or is past its deadline, wait for its disk.
     private static let patience = Duration.seconds(5)
 
-    init(clock: any EngineClock, work: @escaping Work) {
-        self.clock = clock
+    init(clock: any EngineClock, folder: String? = nil, work: @escaping Work) {
+        (self.clock, self.folder) = (clock, folder)
         report = DownloadReport(clock: clock)
         progress = ProgressBroadcaster(clock: clock)
         self.work = work
@@ -132,7 +134,7 @@ final class DownloadTask: SessionOperation {
     func begin() -> Task<DownloadedFile, any Error> {
         let (task, isEnded) = state.withLock { state in
             if let task = state.task { return (task, false) }
-            let task = Task(executorPreference: BlockingExecutor.disk) { try await self.run() }
+            let task = Task(executorPreference: BlockingExecutor.disk(at: folder)) { try await self.run() }
             state.task = task
             report.start()
             if !state.call.isFinished { _ = state.call.handle(.begin) }

@@ -169,7 +169,7 @@ extension Session {
         // Converted at once: later changes of the caller's value do not change the request.
         let request = Result { try make() }
         let transportOverride = TransportOverride.current
-        let run = DownloadTask(clock: clock) { [self] run in
+        let run = DownloadTask(clock: clock, folder: destination.folder) { [self] run in
             let call = DownloadCall(
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)

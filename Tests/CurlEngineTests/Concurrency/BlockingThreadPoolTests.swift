@@ -71,6 +71,29 @@ struct BlockingThreadPoolTests {
         #expect(await BlockingThreadPool.run(at: place) { 1 } == 1)
     }
 
+    /// So it is with the tasks of one folder.
+    @Test func theTasksOfOneFolderLeaveThreadsForOthers() async {
+        let folder = "/hangs/\(UUID().uuidString)"
+        let (begun, gate) = (Locked(0), Locked(false))
+        let count = BlockingThreadPool.maximumCount
+        let waiting = (0..<count).map { _ in
+            Task(executorPreference: BlockingExecutor.disk(at: folder)) {
+                begun.withLock { $0 += 1 }
+                while !gate.withLock({ $0 }) { sched_yield() }
+            }
+        }
+        while begun.withLock({ $0 }) < Self.maximumCountOfPlace, !Task.isCancelled { await Task.yield() }
+        for number in 0..<count {
+            let (disk, other) = (BlockingExecutor.disk, BlockingExecutor.disk(at: folder + "/other"))
+            #expect(await Task(executorPreference: disk) { number }.value == number)
+            #expect(await Task(executorPreference: other) { number }.value == number)
+        }
+        #expect(begun.withLock { $0 } == Self.maximumCountOfPlace)
+        gate.withLock { $0 = true }
+        for task in waiting { await task.value }
+        #expect(begun.withLock { $0 } == count)
+    }
+
     /// Many folders may be on one disk that hangs.
     @Test func theWorkOfManyPlacesLeavesThreadsForOthers() async {
         let (begun, gate) = (Locked(0), Locked(false))
