@@ -26,6 +26,9 @@ public struct DataRequest: Sendable {
 
     /// The request as it is sent, with its session's defaults.
     ///
+    /// Each access prepares the request anew, on the calling thread: the sizes of the body's files are looked up, and a body whose
+    /// compression is asked for is compressed. Keep the result if you need it again.
+    ///
     /// - Throws: The reason why the request cannot be sent: ``TrellisError``, or the error that its conversion threw.
     public var request: Request {
         get throws { try handle.request() }
