@@ -6,7 +6,8 @@ public struct InvalidSetting: Error, Sendable, Hashable {
     /// The key of the setting as in ``SessionSetting/key``, without the scope of the reader.
     public let key: String
     /// The key with the scope of the reader, as providers have it: `http.timeouts.connect`. The variable of the environment is then
-    /// `HTTP_TIMEOUTS_CONNECT`.
+    /// `HTTP_TIMEOUTS_CONNECT`. A reader tells its scope in its description alone: a version of swift-configuration that words it in
+    /// another way leaves the ``key``.
     public var scopedKey: String { scope.isEmpty ? key : "\(scope).\(key)" }
     /// The reason in words. The values of secret settings are not in it.
     public let reason: String
