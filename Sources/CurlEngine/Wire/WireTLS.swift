@@ -149,7 +149,10 @@ final class WireTLS {
         case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
         default:
             failure = easy.failure(code, isSent: true)
-            return Int(easy.words.containsBytes("unexpected eof") ? CCURL_TLS_CUT_OFF : CCURL_TLS_FAILED)
+            let words = easy.words
+            // The end of a connection is no error of the system: 8.12 names none.
+            let isEnd = words.containsBytes("unexpected eof") || words.hasByteSuffix("SSL_ERROR_SYSCALL, errno 0")
+            return Int(isEnd ? CCURL_TLS_CUT_OFF : CCURL_TLS_FAILED)
         }
     }
 
