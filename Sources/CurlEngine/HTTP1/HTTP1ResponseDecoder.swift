@@ -51,14 +51,6 @@ struct HTTP1ResponseDecoder: Sendable {
         reader = HeadReader(limit: limit)
     }
 
-    /// Creates a decoder for a chunked body whose head was read elsewhere.
-    ///
-    /// - Parameter limit: The limit in bytes on the trailers.
-    init(chunkedBodyWithLimit limit: Int) {
-        self.init(limit: limit)
-        (place, framing) = (.body, .chunked)
-    }
-
     // MARK: State
 
     /// Whether a byte of the response was read.

@@ -120,9 +120,6 @@ final class EasyHandle {
     /// Whether the current connection has TLS and its peer has not ended the TLS session.
     var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
 
-    /// The socket of the transfer's connection; -1 if there is none.
-    var activeSocket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
-
     /// libcurl's text for the failure; empty if it has none.
     var words: String { unsafe String(cString: errorBuffer) }
 

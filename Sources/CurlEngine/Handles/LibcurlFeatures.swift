@@ -7,8 +7,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package let version: String
     /// The version as a number, `0xXXYYZZ`.
     package let versionNumber: UInt32
-    /// Whether HTTP/2 is compiled in.
-    package let hasHTTP2: Bool
     /// Whether HTTP/3 is compiled in.
     package let hasHTTP3: Bool
     /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`, if any.
@@ -30,7 +28,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
         unsafe version = String(cString: info.version)
         versionNumber = unsafe info.version_num
         let bits = unsafe Int64(info.features)
-        hasHTTP2 = bits & (1 << 16) != 0
         hasHTTP3 = bits & (1 << 25) != 0
         unsafe tlsLibrary = info.ssl_version.map { unsafe String(cString: $0) }
         hasOpenSSL = ccurl_tls_has_openssl()

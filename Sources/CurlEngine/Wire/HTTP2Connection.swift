@@ -547,13 +547,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         let isAtEnd = count == 0 || transfer.upload.isAtEnd
         // The end of a body whose length is known may be announced after its response has come.
         let isEnd = isAtEnd || taken == length && !transfer.options.hasTrailers
-        // The server would not accept another length than the announced one.
-        if let length, taken > length || isAtEnd && taken < length {
-            let text = "the body has another length than the one announced"
-            transfer.failure = EngineFailure(kind: .internalError, message: text)
-            engine.update(transfer)
-            return HTTP2BodyPart(count: 0)
-        }
         return HTTP2BodyPart(count: count, isEnd: isEnd, trailers: isEnd ? transfer.sending.trailers : nil)
     }
 

@@ -5,17 +5,18 @@ extension RequestPreparation {
     /// Returns whether the way of a request has to be found before its exchange is made.
     func mustSelectRoute(for request: Request) -> Bool { routes.mustSelect(for: request) && makesConnections }
 
-    /// Whether a request may have to wait for the files of certificates.
-    var mayLoadTrust: Bool { !trust.isConstant && makesConnections }
-
     /// Whether the transport of the current task's requests makes connections.
     var makesConnections: Bool { TransportOverride.current?.transport.makesConnections ?? ownMakesConnections }
 
     /// Returns whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
     func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
         // Code of the user's may be asked about the server, or for the way of the request.
-        if mayWaitForTrust || mustSelectRoute(for: request) { return true }
-        guard mayLoadTrust else { return false }
+        mayWaitForTrust || mustSelectRoute(for: request) || mustLoadTrust(for: request, clock)
+    }
+
+    /// Returns whether files of certificates must be read, or checked for changes, before a request is sent.
+    func mustLoadTrust(for request: Request, _ clock: any EngineClock) -> Bool {
+        guard !trust.isConstant, makesConnections else { return false }
         return trust.mustLoad(clock) {
             guard let url = try? url(of: request),
                 let route = try? routes.route(to: url, of: request, isForQueue: true).route

@@ -136,6 +136,7 @@ final class TrustEntry: Sendable {
 
     /// Waits for the first read. The limit ends the wait if a file is the reason for it, and not a passphrase, which has a limit of its
     /// own. The read continues after that, for later requests.
+    @inline(never)
     private func waitForFirstRead(_ work: Task<Void, Never>, _ limit: TrustFileLimit) async throws {
         let hasEnded = try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -155,6 +156,7 @@ final class TrustEntry: Sendable {
     }
 
     /// Waits for the read of a change, for a limited time. Then, other requests do not wait for it until the next check.
+    @inline(never)
     private func waitForChange(_ work: Task<Void, Never>, now: EngineInstant) async {
         await withTaskGroup { group in
             group.addTask { await BlockingThreadPool.waitUnlessCancelled(for: work) }

@@ -773,7 +773,9 @@ package final class Pipeline: Sendable {
     func sendOnce(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }
         // A call without an actor has looked already whether it has to wait for the files.
-        if actor != nil, session.preparation.mayLoadTrust { try await loadTrust(for: request) }
+        if actor != nil, session.preparation.mustLoadTrust(for: request, call.clock) {
+            try await loadTrust(for: request)
+        }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         // Signers sign for the origin of the call alone.
         let exchange =
