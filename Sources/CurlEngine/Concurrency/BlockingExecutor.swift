@@ -1,4 +1,4 @@
-/// An executor for tasks that wait for disks or for the system's resolver, on threads of its own: the pool has as few threads as there are
+/// An executor for tasks that wait for disks or for the system's resolver, on separate threads: the pool has as few threads as there are
 /// processors, and other tasks need them. The threads do not belong to ``BlockingThreadPool``, because a task on this executor may wait for
 /// work there.
 package final class BlockingExecutor: TaskExecutor, Sendable {

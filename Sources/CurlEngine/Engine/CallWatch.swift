@@ -1,7 +1,7 @@
 import CCurl
 import Synchronization
 
-/// The state of one engine for the ``Watchdog``: whether the engine is inside libcurl, and which sockets libcurl has open.
+/// The state of one engine for the ``Watchdog``: whether the engine is inside libcurl or OpenSSL, and which sockets they use.
 ///
 /// A peer can keep one call busy as long as it sends, for example a proxy whose response to a request for a tunnel does not end. During
 /// that time, all other requests of the engine stand still, including their deadlines. The limit is processor time of the engine's thread,
@@ -18,7 +18,7 @@ final class CallWatch: Sendable {
     }
 
     private struct State {
-        /// The sockets that libcurl has open.
+        /// The sockets of connections with TLS, and of handshakes.
         var sockets: Set<Int32> = []
         var observation: Observation?
         /// The value of `call` at the watchdog's last check.
@@ -31,8 +31,8 @@ final class CallWatch: Sendable {
     /// which the engine does not read is not a flood.
     private static let flood: Int64 = 64 << 10
 
-    /// The number of the current call into libcurl, or of the time between two calls; odd numbers are calls. Only the engine writes this
-    /// number.
+    /// The number of the current call into libcurl or OpenSSL, or of the time between two calls. Odd numbers are calls. Only the engine
+    /// writes this number.
     private let call = Atomic<UInt64>(0)
     /// The socket that was shut down during the current call; -1 if there is none.
     private let cutSocket = Atomic<Int32>(-1)
@@ -55,7 +55,7 @@ final class CallWatch: Sendable {
 
     // MARK: Calls from the engine
 
-    /// Records that a call into libcurl begins.
+    /// Records that a call into libcurl or OpenSSL begins.
     func begin() {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
         if dog.processExits { rest() }
@@ -75,7 +75,7 @@ final class CallWatch: Sendable {
         return cutSocket.exchange(-1, ordering: .acquiringAndReleasing)
     }
 
-    /// Adds a socket that libcurl has opened.
+    /// Adds the socket of a connection on which handshakes begin.
     func didOpen(_ socket: Int32) { state.withLock { _ = $0.sockets.insert(socket) } }
 
     /// Removes a socket. Must be called before the socket is closed: afterwards its number may belong to another socket.
@@ -83,10 +83,10 @@ final class CallWatch: Sendable {
 
     // MARK: Calls from the watchdog
 
-    /// Whether the engine is inside libcurl.
+    /// Whether the engine is inside libcurl or OpenSSL.
     var isInside: Bool { call.load(ordering: .sequentiallyConsistent) & 1 == 1 }
 
-    /// Whether the engine has called libcurl since the last check, or is inside libcurl.
+    /// Whether a call has begun or ended since the last check, or is under way.
     var hasMoved: Bool {
         let now = call.load(ordering: .sequentiallyConsistent)
         return now & 1 == 1 || state.withLock { $0.lastSeen != now }

@@ -12,7 +12,7 @@ extension CurlEngine {
         } else {
             wire.closeAllIdle()
         }
-        // libcurl can close all of its connections alone.
+        // libcurl can only close all of its connections.
         if queue.map({ $0.hasByteSuffix(" HTTP/3") }) ?? true, http3?.isBusy == false { closeHTTP3() }
     }
 
@@ -76,7 +76,7 @@ extension CurlEngine {
     /// Retires the connections from local addresses that the machine has lost.
     func retireConnections(where isLost: (IPAddress) -> Bool) {
         wire.retire(where: isLost)
-        // libcurl would use the connection for further requests.
+        // libcurl would send further requests on the connection.
         if let http3, http3.hasConnection(from: isLost) { http3.leaveConnections() }
     }
 

@@ -25,7 +25,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     @exclusivity(unchecked) var decoding = DecodingTurns()
     /// The gate in which transfers wait for lookups of host names.
     let lookups: LookupGate
-    /// The sockets on which the engine itself speaks HTTP.
+    /// The connections over TCP.
     let wire: WireTable
     /// The races between HTTP/3 and TCP.
     let http3Races = HTTP3Races()
@@ -116,7 +116,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         update(transfer)
     }
 
-    /// Records that the transfer changed. The change is applied once libcurl is no longer on the call stack.
+    /// Records that the transfer changed. The change is applied after the present callback has returned.
     func update(_ transfer: Transfer) {
         guard !transfer.isDeferred else { return }
         transfer.isDeferred = true
@@ -196,9 +196,8 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     // MARK: Idle connections
 
-    /// Sets the closure that gets the counts of the engine's own connections by the names of their queues (``TransferOptions/queue``),
-    /// when they have changed; `nil` when all connections, libcurl's included, were idle for their lifetime and are closed. Call before the
-    /// first transfer.
+    /// Sets the closure that gets the counts of the connections over TCP, by the names of their queues (``TransferOptions/queue``), when
+    /// they have changed. It gets `nil` when all connections, over HTTP/3 too, were idle and are closed. Call before the first transfer.
     ///
     /// - Parameter mayAdd: Returns whether a number of HTTP/2 connections of a queue may be in use, one more than now.
     package func onCount(
@@ -330,7 +329,7 @@ extension CurlEngine {
 
     /// Removes a cancelled transfer from the gates in which it waits.
     func leaveGates(_ transfer: Transfer) {
-        // The timer is not set while a transfer is in libcurl, from where this one may have come to its gate.
+        // The timer may not be set while transfers are under way.
         if idleTimer == nil { setIdleTimer() }
         if transfer.lookup != .none { endLookup(transfer) }
     }

@@ -53,7 +53,7 @@ package struct EngineConfiguration: Sendable {
     }
 
     /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
-    /// common names too, and no chains for pins; and it would not tell which connections have streams.
+    /// common names too, and no chains for pins.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL
 
     /// Whether the engine speaks HTTP/2, so that several requests can share a connection. Otherwise it speaks HTTP/1.1: nghttp2 was not

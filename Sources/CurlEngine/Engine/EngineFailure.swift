@@ -1,11 +1,11 @@
 import CCurl
 private import Glibc
 
-/// The reason for a failed transfer, in libcurl's terms. The framework converts it to the error that users see.
+/// The reason for a failed transfer. The framework converts it to the error that users see.
 package struct EngineFailure: Error, Sendable {
     /// The kinds of failure.
     package enum Kind: Hashable, Sendable {
-        /// The running libcurl does not support the request.
+        /// The engine, or the running libcurl, does not support the request.
         case unsupported
         /// The URL has a malformed part that only a transfer checks, such as the length of the host.
         case malformedURL
@@ -47,7 +47,7 @@ package struct EngineFailure: Error, Sendable {
         case extendedConnectNotOffered
         /// The peer violated HTTP/3, or the QUIC connection failed.
         case http3
-        /// The server kept a call into libcurl busy until its connection was shut down.
+        /// The server kept a call into libcurl or OpenSSL busy until its connection was shut down.
         case flooded
         /// The connection failed, or the server has refused the request, when a part of the body was already sent, which cannot be read
         /// again. The message tells the failure.
@@ -112,7 +112,7 @@ package struct EngineFailure: Error, Sendable {
     package var kind: Kind { details.value.kind }
     /// The description of the failure; libcurl's own if libcurl failed.
     package var message: String { details.value.message }
-    /// The CURLcode; 0 if libcurl did not fail.
+    /// The CURLcode of the failure; 0 if it has none.
     package var code: Int { details.value.code }
     /// Whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
     /// be sent again, regardless of its method.

@@ -7,7 +7,7 @@ final class EngineWatches {
     /// The socket on which the kernel notifies of lost addresses and links; `nil` if connections do not follow the network, or if the
     /// system permits no such socket.
     let addressChanges: RouteSocket?
-    /// The links of whose loss the kernel has notified the engine.
+    /// The links that are lost, as the kernel has told.
     var lostLinks = LostLinks()
     private let loop: EventLoop
 

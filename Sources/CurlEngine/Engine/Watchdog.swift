@@ -1,10 +1,10 @@
 import CCurl
 import Synchronization
 
-/// The thread that ends calls into libcurl that a server keeps busy. The thread checks the engines a few times per second while they work,
-/// and sleeps while they do not.
+/// The thread that ends calls into libcurl and OpenSSL that a server keeps busy. The thread checks the engines a few times per second while
+/// they make such calls, and sleeps while they do not.
 ///
-/// The process has one watchdog, whose thread runs as long as an engine has a libcurl handle.
+/// The process has one watchdog, whose thread runs as long as an engine may have connections.
 final class Watchdog: Sendable {
     /// The watchdog of the process.
     static let shared = Watchdog()
@@ -39,12 +39,12 @@ final class Watchdog: Sendable {
 
     // MARK: The end of the process
 
-    /// Whether the process exits, so that no engine may call libcurl.
+    /// Whether the process exits, so that no engine may call libcurl or OpenSSL.
     var processExits: Bool { isExiting.load(ordering: .sequentiallyConsistent) }
     private let isExiting = Atomic(false)
 
-    /// Lets no engine call libcurl any more, and waits for the calls under way, for 100 ms at most. When a process exits while its engines
-    /// run, the libraries that libcurl uses release at that moment what the calls would use.
+    /// Lets no engine call libcurl or OpenSSL any more, and waits for the calls under way, for 100 ms at most. When a process exits while
+    /// its engines run, these libraries release at that moment what the calls would use.
     ///
     /// - Parameter wait: Waits for a millisecond.
     func processWillExit(_ wait: () -> Void = { ccurl_thread_sleep_ms(1) }) {
@@ -85,7 +85,7 @@ final class Watchdog: Sendable {
         }
     }
 
-    /// Sleeps until an engine calls libcurl or the list of engines changes.
+    /// Sleeps until an engine calls libcurl or OpenSSL, or the list of engines changes.
     private func sleep(_ watches: [CallWatch]) {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
         // An engine that has not yet read `isAsleep` has made a call that is visible here.

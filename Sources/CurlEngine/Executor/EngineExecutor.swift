@@ -1,7 +1,7 @@
 import CCurl
 
-/// The engine thread as an executor. The session's actors, its request actors and libcurl share one thread, so that a callback of libcurl
-/// enters an actor without a thread switch and without a lock.
+/// The engine thread as an executor. The session's actors, its request actors and the connections share one thread, so that an event of a
+/// connection enters an actor without a thread switch and without a lock.
 ///
 /// The executor is also a `TaskExecutor`: a task that prefers it needs no thread switch on its way into a session and back. The thread
 /// starts with the first work and ends with ``shutDown()``. Work that arrives later still runs, one item after the other, on a short-lived
@@ -169,7 +169,7 @@ import CCurl
     /// Runs the engine thread from its start to its end.
     ///
     /// As soon as possible, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and needs to
-    /// compare only two words to find that a callback of libcurl may enter an actor of this executor.
+    /// compare only two words to find that an event of a connection may enter an actor of this executor.
     private func run() {
         meter.threadHasStarted()
         // The executor may have been created long before.

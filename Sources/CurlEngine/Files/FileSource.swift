@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// The position in a file that is sent as a request's body.
 ///
-/// On a socket of the engine's own, the system sends large parts without a copy, on a thread that may wait for a disk. Otherwise, bytes in
-/// the page cache are copied straight into the buffer, and the others are read on such a thread first.
+/// Over HTTP/1.1 without TLS, the system sends large parts without a copy, on a thread that may wait for a disk. Otherwise, bytes in the
+/// page cache are copied straight into the buffer, and the others are read on such a thread first.
 struct FileSource {
     /// Bytes of the file that are read or sent at once.
     struct Part: Sendable {

@@ -72,7 +72,7 @@ struct HTTP1ResponseDecoder: Sendable {
 
     // MARK: Events
 
-    /// Returns the next event of the bytes from a position on, which moves behind the bytes of the event.
+    /// Returns the next event of the bytes from a position on, which moves past the bytes of the event.
     mutating func next(in bytes: RawSpan, at position: inout Int) throws(EngineFailure) -> Event {
         unsafe try bytes.withUnsafeBytes { bytes throws(EngineFailure) in unsafe try next(in: bytes, at: &position) }
     }

@@ -14,7 +14,7 @@ enum HTTP2Fault: Error, Hashable, Sendable {
     case settingsTimeout(Duration)
     /// The server has answered nothing for that long, not even a PING.
     case silence(Duration)
-    /// The server does not read this side's frames, of which so many wait.
+    /// The server does not read the frames of this side, and so many wait.
     case waitingFrames(Int)
 
     /// The code of the GOAWAY that this side sends.

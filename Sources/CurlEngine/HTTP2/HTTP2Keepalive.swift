@@ -1,7 +1,7 @@
 /// Decides when a connection on HTTP/2 sends a PING, what its answer or its absence means, and how long a round trip takes.
 ///
 /// At most one PING is on its way. Everything that arrives proves that the server is there, and not only the answer. A server that takes
-/// content has more time, because the PING may be behind that content on a slow link.
+/// content has more time, because the PING may have to wait for that content on a slow link.
 ///
 /// While requests wait in silence, the first PING comes after ``Settings/interval``, the next after twice that time, and each further one
 /// after five minutes: servers of gRPC end a connection at the third PING that comes earlier.

@@ -73,8 +73,8 @@ final class HTTP2Session {
         guard goesOn, fault == nil else { throw didBreak() }
     }
 
-    /// Notifies the session of the end or the failure of the connection: all streams fail. Those of which nothing was sent, or which a
-    /// GOAWAY has refused, are marked as unprocessed.
+    /// Notifies the session of the end or the failure of the connection: all streams fail. A stream is marked as unprocessed if nothing of
+    /// it was sent, or if a GOAWAY has refused it.
     func connectionEnded(_ failure: EngineFailure) {
         guard self.failure == nil else { return }
         self.failure = failure
@@ -182,7 +182,7 @@ final class HTTP2Session {
         }
     }
 
-    /// The failure of a request of which nothing is sent.
+    /// The failure of a request that is not sent.
     private var refusal: EngineFailure {
         let failure = unsafe policy.goAway?.refusal ?? self.failure
         return (failure ?? EngineFailure(kind: .http2, message: "the connection takes no more requests")).unprocessed

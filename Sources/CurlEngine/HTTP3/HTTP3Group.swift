@@ -196,7 +196,7 @@ final class HTTP3Group {
         return sockets.keys.first { ccurl_socket_port($0) == port } ?? -1
     }
 
-    /// The generations of these sockets, which the engine's own do not have.
+    /// The generations of these sockets, which the sockets of connections over TCP do not have.
     private static let generations: UInt32 = (1 << 31) - 1
     private var lastGeneration: UInt32 = 0
 

@@ -1,7 +1,7 @@
-/// The races between HTTP/3, which libcurl speaks, and the engine's own connections over TCP, for requests that prefer HTTP/3.
+/// The races between HTTP/3, which libcurl speaks, and connections over TCP, for requests that prefer HTTP/3.
 ///
-/// HTTP/3 has a head start. The connection that is ready first gets the request, of which nothing was sent before, and the other attempt is
-/// given up. Where HTTP/3 has lost, it is not tried for a time; where it works, requests wait for no race while there is a connection.
+/// HTTP/3 has a head start. The connection that is ready first gets the request, and the other attempt is given up. Nothing was sent
+/// before. Where HTTP/3 has lost, it is not tried for a time; where it works, requests wait for no race while there is a connection.
 final class HTTP3Races {
     /// The time for which HTTP/3 is tried alone.
     static let headStart = Duration.milliseconds(100)

@@ -98,7 +98,7 @@ extension EasyHandle {
         return setProxyAuthorization("Basic \(pair)")
     }
 
-    /// Sets the field `Proxy-Authorization`, which takes the place of libcurl's own one; `nil` for no such field.
+    /// Sets the field `Proxy-Authorization`, which replaces libcurl's; `nil` for no such field.
     func setProxyAuthorization(_ value: String?) -> Bool {
         var lines = HeaderLines()
         if let value {

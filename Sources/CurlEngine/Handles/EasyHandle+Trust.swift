@@ -2,7 +2,7 @@ import CCurl
 
 /// The options of TLS.
 extension EasyHandle {
-    /// Libcurl's options for one of the two peers of TLS.
+    /// libcurl's options for one of the two peers of TLS.
     private struct Options {
         let version, verifiesPeer, verifiesHost, file, folder, blob, revocationFile: CURLoption
         let cipherList, cipherSuites, identity, identityKind: CURLoption
@@ -75,7 +75,7 @@ extension EasyHandle {
         case .pem(_, let withSystem) where path != nil:
             return accepts(options.folder, withSystem ? rules.system.directory : nil) && accepts(options.file, path)
         case .pem(let text, withSystem: false):
-            // libcurl's own file is not read if there is a text.
+            // libcurl does not read its file if there is a text.
             return accepts(options.folder, nil) && accepts(options.blob, text)
         case .pem(let text, withSystem: true):
             if let directory = rules.system.directory {

@@ -11,7 +11,6 @@ final class EasyHandle {
     var socket: Int32 = -1
     /// The index of the handle in the list of running handles.
     var runningIndex = -1
-    /// The buffer for libcurl's error text.
     private let errorBuffer: UnsafeMutablePointer<CChar>
     var errors = SocketErrors()
     var lists = OptionLists()
@@ -22,7 +21,7 @@ final class EasyHandle {
     private let share: UnsafeMutableRawPointer?
     /// The route whose options are set.
     private(set) var route: TransferRoute?
-    /// The name that stands for a host, and that host, if libcurl has another name than the URL.
+    /// The name that stands for a host, and that host, if libcurl gets another name than the URL has.
     private var alias: (name: String, host: String)?
     /// The record of the last TLS handshake; `nil` if there was none.
     var handshake: TLSRecord?

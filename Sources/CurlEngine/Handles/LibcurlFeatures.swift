@@ -12,7 +12,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`, if any.
     package let tlsLibrary: String?
     /// Whether libcurl's TLS library is the OpenSSL whose functions are called. Only then are names and certificates checked as
-    /// promised, and connections with streams known.
+    /// promised.
     package let hasOpenSSL: Bool
     /// The path of the certificate bundle that libcurl was built to trust.
     package let certificateFile: String?
@@ -47,7 +47,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
         return "libcurl has \(tlsLibrary), and not the OpenSSL whose functions this process finds"
     }
 
-    /// Whether libcurl's TLS sessions can be prepared for the engine's own calls: OpenSSL has the functions for that.
+    /// Whether libcurl's TLS sessions can be prepared for calls of the engine: OpenSSL has the functions for that.
     let preparesSessions: Bool
     /// Whether the engine can take a TLS session over from libcurl: 8.1.0 keeps bytes of the socket below TLS.
     var lendsSessions: Bool { preparesSessions && versionNumber != 0x080100 }
@@ -59,8 +59,8 @@ package struct LibcurlFeatures: Hashable, Sendable {
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
 
     /// Whether libcurl has separate places for the credentials of an HTTP proxy and of a SOCKS proxy in front of it, as tried
-    /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy,
-    /// so that the framework computes it (``TunnelProofs``).
+    /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy.
+    /// The framework then computes it (``TunnelProofs``).
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
 }
 

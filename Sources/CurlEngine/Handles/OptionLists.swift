@@ -1,6 +1,6 @@
 import CCurl
 
-/// The system's errors of the sockets of the current transfer; 0 if there are none.
+/// The system's errors of the sockets of the current transfer.
 struct SocketErrors {
     /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
     var socket: Int32 = 0

@@ -22,14 +22,14 @@ package enum HeadFailure: Error, Hashable, Sendable {
     case cutShort
 }
 
-/// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
-/// whose leniency differs between versions.
+/// A parser for the lines that libcurl delivers over HTTP/3: informational heads, the final head, and trailers. The parser is stricter than
+/// libcurl, whose leniency differs between versions.
 @safe
 struct HeadParser: ~Copyable {
     /// The result of parsing a line: a head is complete, which ``takeHead()`` returns, or `more` if none is complete yet.
     enum Outcome { case more, informational, final }
 
-    /// The fields, the limits and the length of the body, which C also changes: ``EasyHandle`` passes plain fields to C alone.
+    /// The fields, the limits and the length of the body, which C also changes: ``HTTP3Exchange`` passes plain fields to C alone.
     let head: UnsafeMutablePointer<ccurl_head>
     private var version = WireVersion.http1_1
     private var status = 0
@@ -99,7 +99,7 @@ struct HeadParser: ~Copyable {
         guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
         (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
         guard status >= 100 else { throw .unexpectedStatus(status) }
-        // libcurl has no requests that ask the server to switch protocols.
+        // No request over HTTP/3 asks the server to switch protocols.
         guard status != 101 else { throw .unexpectedStatus(status) }
         unsafe ccurl_head_clear(head)
         contentLength = nil

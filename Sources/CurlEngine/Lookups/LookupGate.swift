@@ -48,7 +48,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, @unchecked Sendable 
     let limit: LookupLimit
     let executor: EngineExecutor
 
-    /// The lookups that run across calls into libcurl, that wait for a turn, or that other engines make.
+    /// The lookups that run, that wait for a turn, or that other engines make.
     var lookups: [String: Lookup] = [:]
     /// The names that wait for a turn, in the order of their arrival; some may have left.
     private var line = FIFO<String>()

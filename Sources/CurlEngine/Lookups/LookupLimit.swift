@@ -1,7 +1,7 @@
 /// The bound on the number of lookups of host names that run at once, for all engines of a session together.
 ///
 /// There is one thread for each lookup. The bound belongs to a session, not to the process: names that take long to resolve delay the
-/// lookups of their own session only. A lookup for which no transfer waits any more cannot be ended, and has a higher bound of its own.
+/// lookups of one session only. A lookup for which no transfer waits any more cannot be ended, and has another, higher bound.
 ///
 /// Engines that have to wait get their turns in the order of their requests. Equal names of several engines are looked up once
 /// (``SharedLookups``).

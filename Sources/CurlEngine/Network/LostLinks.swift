@@ -1,6 +1,6 @@
 /// The links without a carrier, and those that were shut down, according to the kernel's notifications.
 ///
-/// The addresses of such a link stay, and so do the connections from them: only an address that is removed has a notification of its own.
+/// The addresses of such a link stay, and so do the connections from them: the kernel then reports no removed address.
 struct LostLinks {
     private var links: Set<Int32> = []
 

@@ -1,8 +1,7 @@
 private import Synchronization
 
 /// The way of a transfer to its server: the proxy, the socket, the address. Connections are shared by transfers of the same route only; two
-/// routes with equal parts are different routes. On libcurl's connections, a transfer that allows both versions of IP also takes one
-/// that allows only one.
+/// routes with equal parts are different routes.
 package final class TransferRoute: Sendable {
     /// A Unix domain socket.
     package struct Socket: Hashable, Sendable {
@@ -120,7 +119,7 @@ package final class TransferRoute: Sendable {
         self.proofs = proofs
     }
 
-    /// The proxy; `nil` for connections without one. libcurl ignores the proxy of requests to a socket.
+    /// The proxy; `nil` for connections without one. Requests to a socket go through no proxy.
     var proxy: EngineConfiguration.ProxyServer? { parts.socket == nil ? parts.proxy : nil }
 
     /// The host of the HTTPS proxy, if any.

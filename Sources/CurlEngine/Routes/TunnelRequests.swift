@@ -1,6 +1,6 @@
 /// The requests of a transfer for a tunnel through its proxy: their number, and the proofs that libcurl does not make itself.
 struct TunnelRequests {
-    /// The number of requests for a tunnel: one without a proof of the credentials, one with it, and one with a newer nonce, each of which
+    /// The number of requests for a tunnel: one without a proof of the credentials, one with it, and one with a newer nonce. Each of them
     /// may be repeated on another connection.
     private static let limit = 6
     /// The number of challenges in one response that are read.
@@ -45,8 +45,8 @@ struct TunnelRequests {
 }
 
 extension EngineConfiguration.ProxyServer {
-    /// Whether the proxy wants proofs that libcurl would make from the credentials of the SOCKS proxy in front of it, so that
-    /// they are made here (``TunnelProofs``).
+    /// Whether the proxy wants proofs that libcurl would make from the credentials of the SOCKS proxy in front of it. They are
+    /// made here instead (``TunnelProofs``).
     package var needsProofs: Bool {
         credentials?.isDigest == true && first?.credentials != nil
             && !LibcurlFeatures.current.separatesProxyCredentials

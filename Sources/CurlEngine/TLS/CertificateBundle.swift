@@ -3,11 +3,11 @@ private import Glibc
 
 /// The files in which this system keeps the certificate authorities that it trusts.
 enum CertificateBundle {
-    /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
+    /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, the path in libcurl's build, or the usual path of a distribution.
     static let system: String? = candidates.first(where: isReadable).map(absolute)
 
     /// The path of a directory with the same authorities by hash, for OpenSSL, if any. OpenSSL reads them one by one, so
-    /// that a large number of them costs nothing. A file of the user's or of libcurl's own choice has other authorities than the
+    /// that a large number of them costs nothing. A file that the user or libcurl has chosen may have other authorities than the
     /// distribution.
     static let systemDirectory: String? = {
         if let system, !distributionFiles.contains(system) { return nil }
@@ -32,7 +32,7 @@ enum CertificateBundle {
     ]
 
     /// Returns the absolute path of a file, which stays right when the process changes its folder. libcurl also names the TLS
-    /// sessions of a relative path by the file (`realpath`), so that another spelling of the path would not leave them.
+    /// sessions of a relative path by the file (`realpath`): it would resume them in spite of another spelling of the path.
     static func absolute(_ path: String) -> String {
         path.utf8.first == UInt8(ascii: "/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
     }

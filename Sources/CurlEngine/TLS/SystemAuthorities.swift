@@ -2,8 +2,8 @@ import Synchronization
 
 /// The system's file of certificate authorities, and its changes.
 ///
-/// Each engine keeps what libcurl has read of a file for a day, by the path of the file. After a change, libcurl therefore gets another
-/// spelling of the same path, so that it reads the file again, and uses neither the connections nor the TLS sessions of the earlier one.
+/// libcurl keeps what it has read of a file for a day, by the path of the file. After a change, it therefore gets another spelling of the
+/// same path, so that it reads the file again, and resumes no TLS session of the earlier one.
 package final class SystemAuthorities: Sendable {
     /// The authorities of this system.
     package static let shared = SystemAuthorities(.first)

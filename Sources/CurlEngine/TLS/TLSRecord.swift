@@ -35,8 +35,8 @@ final class TLSRecord {
         if unsafe facts.verify_error != 0, !isComplete, failure.mayBeOfHandshake {
             return failure.as(.untrusted(unsafe RejectedCertificate(facts, host: host, peer: peer)))
         }
-        // Some versions of libcurl report the end of the response's connection: with TLS 1.3, the peer examines the client certificate
-        // after the handshake, and a failure to send may be noticed before the alert.
+        // With TLS 1.3, the peer examines the client certificate after the handshake, and a failure to send may be noticed before the
+        // alert.
         guard failure.mayBeOfHandshake || failure.mayBeOfAlert else { return failure }
         let (received, sent) = unsafe (facts.alert_received, facts.alert_sent)
         let lacksIdentity = unsafe facts.lacks_certificate && !hasIdentity

@@ -81,8 +81,8 @@ package final class TransferTrust: Sendable {
     /// Creates rules with connections of their own.
     ///
     /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host, unless they
-    ///   differ only in the version of the system's file; 0 is for rules without sources. libcurl must be able to distinguish their
-    ///   connections: by their contents, or by ``marked(_:_:)``.
+    ///   differ only in the version of the system's file; 0 is for rules without sources. libcurl must be able to distinguish their TLS
+    ///   sessions: by their contents, or by ``marked(_:_:)``.
     package init(server: Rules, proxy: Rules, number: Int) {
         self.server = server
         self.proxy = proxy
@@ -115,7 +115,7 @@ package final class TransferTrust: Sendable {
         }
     }
 
-    /// Whether the pool of connections with these rules has no name of its own.
+    /// Whether the pool of connections with these rules has the name of the origin alone.
     var isFirst: Bool { number == 0 && server.system.number == 0 }
 
     /// Returns the name of the pool of connections with these rules. The name has no blank.
@@ -145,7 +145,7 @@ package final class TransferTrust: Sendable {
         return isOfRules ? known.text : pool(url.origin)
     }
 
-    /// Returns a PEM text with a line in front that contains a number. Parsers ignore the line, but libcurl compares texts as a whole, so
-    /// that it uses neither connections nor TLS sessions of a text with another number.
+    /// Returns a PEM text with a line in front that contains a number. Parsers ignore the line. libcurl compares texts as a whole, so that
+    /// it resumes no TLS session of a text with another number.
     package static func marked(_ pem: [UInt8], _ number: Int) -> [UInt8] { "# \(number)\n".utf8 + pem }
 }

@@ -85,7 +85,7 @@ extension Transfer {
 
     // MARK: Delivery
 
-    /// Fills a buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
+    /// Fills a buffer with bytes of the request body. Returns their number, or libcurl's code for a pause or an abort, over TCP too.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         if isHeldBack || sending.isStopped {

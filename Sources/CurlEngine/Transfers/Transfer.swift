@@ -15,8 +15,8 @@ package final class Transfer: @unchecked Sendable {
     var sending = BodySending()
     var receiving = BodyReceiving()
     var upload = UploadBuffer()
-    /// The number of times that the request was about to be sent since the transfer was last started. A number above one means that libcurl
-    /// itself repeats the request.
+    /// The number of times that the request was about to be sent since the transfer was last started. Over HTTP/3, libcurl itself may send
+    /// the request again.
     var attempts = 0
     /// The reason why the transfer was given up. It takes precedence over any other result.
     var failure: EngineFailure?
@@ -39,13 +39,13 @@ package final class Transfer: @unchecked Sendable {
         activity = (now, now)
     }
 
-    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl.
+    /// Whether the transfer goes over TCP, and not over HTTP/3.
     var isOnWire: Bool {
         get { !connection.http3.isChosen }
         set { connection.http3.isChosen = !newValue }
     }
 
-    /// The progress on the engine's own connections. Not changed in place: every read of the connection's variable would have to check for
+    /// The progress on connections over TCP. Not changed in place: every read of the connection's variable would have to check for
     /// exclusive access at run time. Changes of single values are made in ``connection``.
     var wire: WireProgress {
         get { connection.wire }
@@ -100,7 +100,7 @@ package final class Transfer: @unchecked Sendable {
     /// The connection that was opened for the transfer beside others, if any.
     package var addedConnection: AddedConnection? { connection.added }
 
-    /// The number of the stream on an HTTP/2 connection of the engine's own, if there is one.
+    /// The number of the stream on an HTTP/2 connection, if there is one.
     package var streamNumber: Int? { wire.stream.map { Int($0.number) } }
 
     /// The number of body bytes received, before decoding.

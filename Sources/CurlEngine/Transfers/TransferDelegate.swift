@@ -1,11 +1,11 @@
 package import FoundationEssentials
 
-/// The receiver of a transfer's events. Every call is made on the engine thread, mostly from inside libcurl; changes to the transfer that
-/// the delegate makes during such a call take effect after libcurl has returned.
+/// The receiver of a transfer's events. Every call is made on the engine thread. Changes to the transfer that the delegate makes during a
+/// call take effect after the call has returned.
 package protocol TransferDelegate: AnyObject {
     /// Delivers the certificates of the server, before any byte of the request is sent on the connection; `nil` if they are not known.
-    /// Called for transfers that read certificates, each time that libcurl is about to send the request. If the delegate cancels the
-    /// transfer, nothing is sent.
+    /// Called for transfers that read certificates, each time that the request is about to be sent. If the delegate cancels the transfer,
+    /// nothing is sent.
     func transferDidReceiveCertificates(_ chain: CertificateChain?)
     /// Whether the delegate observes the steps of the transfer.
     var observesSteps: Bool { get }
@@ -23,7 +23,7 @@ package protocol TransferDelegate: AnyObject {
     func transferDidReceiveBody(chunk: Data)
     /// Notifies the delegate that there is room for more chunks of the body.
     func transferNeedsBody()
-    /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
+    /// Notifies the delegate that `count` more bytes of the body were passed to the connection.
     func transferDidSendBody(_ count: Int)
     /// Delivers the head with which the server switches protocols, and the connection, which the delegate must close. Called for transfers
     /// that ask for it, instead of ``transferDidReceiveHead(_:)``; the transfer ends with the connection.

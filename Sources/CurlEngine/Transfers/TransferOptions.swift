@@ -44,11 +44,11 @@ package final class TransferOptions: Sendable {
     package let mayBeReplayed: Bool
     /// Whether the body is decoded from content codings such as gzip, which the header lines request.
     package let decodesContent: Bool
-    /// The size of libcurl's receive buffer in bytes, which is also the largest number of bytes that libcurl reads at once.
+    /// The size in bytes of libcurl's receive buffer over HTTP/3, which is also the largest number of bytes that libcurl reads at once.
     package let receiveBufferSize: Int
-    /// The largest number of bytes that the engine itself reads at once.
+    /// The largest number of bytes that are read at once over TCP.
     package let receivePieceSize: Int
-    /// The largest part of the body that is passed to libcurl at once, in bytes.
+    /// The largest part of the body that is passed to the connection at once, in bytes.
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
@@ -60,10 +60,10 @@ package final class TransferOptions: Sendable {
     package let readsCertificates: Bool
     /// Whether fields follow the body, which is chunked over HTTP/1.1 then (RFC 9112, section 7.1.2). Not over HTTP/3.
     package let hasTrailers: Bool
-    /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). The engine itself sends the request, which has no
-    /// body, on a new connection.
+    /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). It has no body. Over HTTP/1.1, it is sent on a new
+    /// connection.
     package let switchesProtocols: Bool
-    /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
+    /// The rank among the transfers that wait for a stream. The lowest is first, as in ``AgingQueue``.
     package let rank: Int
 
     /// The number of connections of the ``queue`` on the engine, used ones included, up to which the transfer makes one that becomes idle;
@@ -139,11 +139,11 @@ package final class TransferOptions: Sendable {
             connectionCount: connectionCount)
     }
 
-    /// libcurl's own limit on connecting: 300 seconds, in nanoseconds.
+    /// libcurl's limit on connecting: 300 seconds, in nanoseconds.
     package static let libcurlConnectLimit: UInt64 = 300_000_000_000
 
-    /// Whether connecting may take longer than libcurl's own limit. libcurl keeps a timer for another limit, so that only the
-    /// transfers that need one have it.
+    /// Whether connecting may take longer than libcurl's limit. libcurl keeps a timer for another limit, so that only the transfers that
+    /// need one have it.
     package var mayConnectForLong: Bool { connectLimit.map { $0 > Self.libcurlConnectLimit } ?? true }
 
     /// Whether a connection may be made. With a limit of zero, the transfer fails unless it finds an existing connection.
@@ -172,7 +172,7 @@ extension TransferOptions.Version {
     }
 }
 
-/// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that libcurl would add.
+/// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that is added otherwise.
 package struct HeaderLines: Hashable, Sendable {
     /// The lines, each with a zero byte at its end.
     package private(set) var bytes: [UInt8] = []
@@ -268,7 +268,7 @@ package struct HeaderLines: Hashable, Sendable {
         return lines
     }
 
-    /// Omits a field that libcurl itself would add.
+    /// Omits a field that is added otherwise.
     package mutating func suppress(_ name: String) {
         bytes.append(contentsOf: name.utf8)
         bytes.append(UInt8(ascii: ":"))

@@ -5,7 +5,7 @@ struct TransferPauses {
     /// Whether the limit of decoded bytes in a turn of the loop was reached, so that the transfer waits for its turn to decode
     /// (``DecodingTurns``).
     var isYielding = false
-    /// Whether libcurl's sending is paused until more of the body is provided.
+    /// Whether sending is paused until more of the body is provided.
     var isSendingPaused = false
     /// Whether the framework has paused both directions.
     var isSuspended = false
@@ -13,7 +13,7 @@ struct TransferPauses {
     var isSendingHeld = false
     /// Whether the reader takes no bytes of the body now.
     var holdsBody: Bool { isSuspended || isReceivingPaused || isYielding }
-    /// The pause bits that were last passed to libcurl.
+    /// The pauses that are in effect, with the bits of `curl_easy_pause`: 1 for receiving, 4 for sending.
     var applied: Int32 = 0
 }
 
@@ -33,9 +33,9 @@ struct TransferConnection {
     var hadStreams = false
     /// The local port of that connection; 0 or less if it has none.
     var localPort: Int32 = 0
-    /// What libcurl's TLS handshake with the server has agreed on; `nil` without one.
+    /// What the TLS handshake over HTTP/3 has agreed on; `nil` without one.
     var tls: Boxed<TLSResult>?
-    /// The progress on the engine's own connections, or to them.
+    /// The progress on a connection over TCP, or on the way to one.
     var wire = WireProgress()
     /// The progress over HTTP/3.
     var http3 = HTTP3Progress()
@@ -55,7 +55,7 @@ struct TransferConnection {
 struct TransferRepetition {
     /// The number of times that the transfer was started again.
     var restarts = 0
-    /// The repetitions of the request on HTTP/2 connections of the engine's own.
+    /// The repetitions of the request over HTTP/2.
     var onHTTP2: HTTP2Repetition?
     /// Whether the server has said that the connection of an earlier attempt was the wrong one (421).
     var wasMisdirected = false
@@ -67,10 +67,9 @@ struct TransferRepetition {
 struct BodySending {
     /// Whether the delegate was asked for more of the body and has sent none since.
     var hasAskedForMore = false
-    /// Whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
-    /// stores them.
+    /// Whether bytes of a streamed body were passed to the connection. A body in memory does not count, because it can be sent again.
     var hasBegun = false
-    /// The number of bytes of a streamed body that libcurl has taken.
+    /// The number of bytes of a streamed body that the connection has taken.
     var takenBytes: Int64 = 0
     /// Whether the rest of the body is dropped.
     var isStopped = false
@@ -88,7 +87,7 @@ struct BodyReceiving {
     var codings: [String] = []
     /// The decoder of the response body, if the body has content codings.
     var decoder: ContentDecoder?
-    /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
+    /// The end of the transfer, if the response was complete before the reader had taken all decoded bytes.
     var heldEnd: TransferEnd?
     /// Whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false

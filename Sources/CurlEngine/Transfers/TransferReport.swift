@@ -33,7 +33,7 @@ extension TransferReport {
         let easy = unsafe exchange.easy.curl
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
-        /// The microseconds from the transfer's start, which is not that of libcurl's clock; zero before the step.
+        /// The microseconds from the transfer's start to a step, which libcurl counts from a later instant; zero before the step.
         func step(_ info: CURLINFO) -> Int64 {
             let time = time(info)
             return time > 0 ? time + exchange.delay : 0
@@ -54,7 +54,7 @@ extension TransferReport {
         tlsResult = exchange.transfer.connection.tls
     }
 
-    /// Creates the measurements of a transfer on the engine's own connections.
+    /// Creates the measurements of a transfer over TCP.
     init(onWire transfer: Transfer) {
         // Read one by one: a copy of the progress would retain all of its objects.
         let start = transfer.connection.wire.start

@@ -4,13 +4,13 @@ package enum TransferStep: Hashable, Sendable {
     case lookingUp(host: String)
     /// An address of the host is known.
     case lookedUp(host: String)
-    /// libcurl makes a connection to an address with its port, or to the path of a socket.
+    /// A connection is made to an address with its port, or to the path of a socket.
     case connecting(to: String)
-    /// libcurl begins a TLS handshake with a host.
+    /// A TLS handshake with a host begins.
     case handshaking(with: String)
-    /// The head of a request with a body was sent, as far as libcurl knows. Reported after ``Transfer/reportSending()``, before ``sent``.
+    /// The head of a request with a body was passed to the system. Reported after ``Transfer/reportSending()``, before ``sent``.
     case headSent
-    /// The complete request was sent, as far as libcurl knows. Reported after ``Transfer/reportSending()``.
+    /// The complete request was passed to the system. Reported after ``Transfer/reportSending()``.
     case sent
 }
 
@@ -47,7 +47,7 @@ extension Transfer {
         stepObserver.transferDidReach(.connecting(to: address()))
     }
 
-    /// Reports that libcurl begins a TLS handshake with a host.
+    /// Reports that a TLS handshake with a host begins.
     func reportHandshake(with host: String) { stepObserver?.transferDidReach(.handshaking(with: host)) }
 
     // MARK: The connection
@@ -78,8 +78,8 @@ extension Transfer {
         checkSending()
     }
 
-    /// Makes the engine check whether the request was sent, if the report is wanted, and the head is not reported or libcurl has taken the
-    /// complete body.
+    /// Makes the engine check whether the request was sent, if the report is wanted, and the head is not reported or the connection has
+    /// taken the complete body.
     func checkSending() {
         guard reports.sending == .wanted, !reports.isHeadReported || hasTakenBody else { return }
         reports.sending = .checked
@@ -106,7 +106,7 @@ extension Transfer {
         delegate?.transferDidReach(.headSent)
     }
 
-    /// Whether libcurl has taken the complete body. libcurl itself stores a body in memory.
+    /// Whether the connection has taken the complete body. It takes a body in memory at once.
     var hasTakenBody: Bool {
         guard case .stream(let length) = options.body else { return true }
         guard !sending.isStopped else { return false }
@@ -114,7 +114,7 @@ extension Transfer {
         return upload.isAtEnd || length.map { sending.takenBytes >= $0 } == true
     }
 
-    /// Whether the complete request was sent, as far as libcurl knows.
+    /// Whether the complete request was passed to the system.
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
         guard let exchange = connection.http3.exchange else {

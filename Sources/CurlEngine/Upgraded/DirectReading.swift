@@ -3,7 +3,7 @@ private import FoundationEssentials
 /// The decision whether the reader of a connection waits on the socket itself.
 ///
 /// While short messages go to and fro without a pause, the engine thread would be woken for each of them, only to wake the reader. A reader
-/// whose last waits were short waits on the socket in its own thread instead. The engine thread does not receive meanwhile, and stops
+/// whose last waits were short waits on the socket in its thread instead. The engine thread does not receive meanwhile, and stops
 /// watching the socket with the first event there. The wait blocks a thread of the reader's pool, therefore it is short, and few readers
 /// wait in this way at the same time. The thread stays awake at the beginning of a wait, as long as that was useful before: a message that
 /// comes at once would otherwise find the thread on its way to sleep.
@@ -35,7 +35,7 @@ struct DirectReading {
     static let coreCount = ProcessInfo.processInfo.activeProcessorCount
 
     var limits = Limits()
-    /// Whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
+    /// Whether all bytes come from the socket, because there is no TLS.
     var isPossible = false
     /// Whether the engine thread is receiving.
     var isEngineReceiving = false

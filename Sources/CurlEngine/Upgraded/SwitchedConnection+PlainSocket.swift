@@ -49,7 +49,7 @@ extension SwitchedConnection {
     /// single core, whose only thread is blocked for the time of a short wait.
     private static let maximumWaitingCount = max(1, DirectReading.coreCount / 2)
 
-    /// Allows the reader to wait on the socket itself, because libcurl has no part in the connection any more.
+    /// Allows the reader to wait on the socket itself, because the connection has no TLS.
     func allowDirectReading() {
         // Without the system's clock, the engine thread would not notice that the reader has stopped reading.
         guard engineExecutor.engineLoop.usesSystemClock else { return }

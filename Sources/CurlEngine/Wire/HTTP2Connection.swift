@@ -12,7 +12,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     private static let smallestShare = 4 << 10
     /// The number of bytes that a server acknowledges before the next check if it takes content, and not only the last PING.
     private static let leastDelivery: Int64 = 4 << 10
-    /// The number of bytes that the system takes before it can send them, so that a small request is not behind a large upload.
+    /// The number of bytes that the system takes before it can send them, so that a small request does not wait for a large upload.
     private static let mostUnsent: Int32 = 256 << 10
     /// The number of bytes from which on those that the socket has no room for stay where they are, with the memory of a buffer.
     private static let largestCopy = 16 << 10
@@ -153,7 +153,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
         }
         // An extended CONNECT may still wait for the server's settings.
         if !transfer.options.isExtendedConnect { transfer.delegate?.transferIsConnected() }
-        // The delegate may have cancelled the transfer, of which nothing is sent then, although the frames may leave before the changes.
+        // If the delegate has cancelled the transfer, nothing of it is sent, although the frames may leave before the changes.
         if transfer.isCancelled || transfer.failure != nil {
             if let stream = transfer.wire.stream { session.cancel(stream) }
             engine.update(transfer)

@@ -1,7 +1,7 @@
 /// The HTTP/2 connections to one origin by one route, and the transfers that may share them.
 ///
 /// While the first connection is made, the other transfers wait for the protocol that the server agrees on. HTTP/2 takes them all, up to
-/// the limit of streams; over HTTP/1.1, each makes its own connection at once.
+/// the limit of streams; over HTTP/1.1, each makes a connection at once.
 final class HTTP2Pool {
     /// The time after the failure of a connection beside others before the next one is made.
     static let pause = Duration.seconds(1)

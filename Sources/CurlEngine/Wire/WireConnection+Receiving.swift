@@ -74,7 +74,7 @@ extension WireConnection {
     /// Receives bytes, as many as the socket has and one turn allows.
     private func receive(_ transfer: Transfer) {
         let engine = transfer.engine
-        // What comes on an idle connection is no response to a request of which nothing was sent.
+        // Nothing of the request was sent: what has come on the idle connection is no response to it.
         if let failure = outgoing.failure, outgoing.sentCount == 0, transfer.wire.isReused {
             return isLost(transfer, failure)
         }
@@ -297,7 +297,7 @@ extension WireConnection {
             guard case .end(let trailers) = try unsafe decoder.connectionEnded() else { return }
             table.end(transfer, nil, trailers: trailers)
         } catch {
-            // A head that is cut is a connection that was lost, as libcurl has it.
+            // A connection that ends inside a head was lost.
             guard error.kind == .head(.cutShort), !transfer.options.switchesProtocols else {
                 return table.end(transfer, error)
             }

@@ -44,14 +44,14 @@ extension WireConnection {
         unsafe decoder = HTTP1ResponseDecoder(body.traits, limit: transfer.options.maximumHeaderBytes)
         if transfer.wire.isReused { observation?.change(isIdle: false) }
         transfer.delegate?.transferIsConnected()
-        // The delegate may have cancelled the transfer, of which nothing is sent then.
+        // If the delegate has cancelled the transfer, nothing of it is sent.
         guard !transfer.isCancelled, transfer.failure == nil else { return engine.update(transfer) }
         unsafe table.request.withUnsafeBytes { bytes in unsafe write(bytes) }
         if !outgoing.isComplete { pump(transfer) }
         updateInterest(transfer)
     }
 
-    /// Forgets the last request, of which a transfer that sends none would have the measurements.
+    /// Forgets the last request: a transfer that sends none would otherwise report its measurements.
     private func forgetRequest() {
         outgoing = Outgoing()
         unsafe decoder = HTTP1ResponseDecoder(limit: 0)

@@ -21,7 +21,7 @@ class EngineConnection: @unchecked Sendable {
     final var lastUse: EngineInstant
     /// Whether the connection gets no more requests, because the machine has lost its local address.
     final var isRetired = false
-    /// The name of the queue for which the connection is counted: that of its last request.
+    /// The name of the queue of the last request, for which the connection is counted.
     final var queue: String
 
     /// Creates the connection that was made for a transfer.
@@ -121,8 +121,8 @@ struct WireLink {
     let socket: Int32
     let tls: WireTLS?
 
-    /// Receives bytes. Returns their number, 0 if the server has ended the connection, or a negative result, of which `CCURL_TLS_MORE`,
-    /// `CCURL_TLS_FULL` and `CCURL_TLS_CUT_OFF` are only of TLS.
+    /// Receives bytes. Returns their number, 0 if the server has ended the connection, or a negative result. Only TLS has the results
+    /// `CCURL_TLS_MORE`, `CCURL_TLS_FULL` and `CCURL_TLS_CUT_OFF`.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         if let tls { return unsafe tls.receive(buffer) }
         let count = unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
@@ -191,7 +191,7 @@ final class WirePool {
     init(_ name: String) { self.name = name }
 }
 
-/// The progress of a transfer that the engine serves without libcurl.
+/// The progress of a transfer over TCP.
 struct WireProgress {
     /// The connection on which the request is sent.
     var connection: WireConnection?
@@ -229,7 +229,7 @@ struct WireProgress {
 
     /// The parts of a transfer among those that may share connections.
     enum Sharing {
-        /// The transfer has a connection, or needs one of its own.
+        /// The transfer has a connection, or needs one for itself.
         case none
         /// The transfer makes a connection for others too.
         case leading

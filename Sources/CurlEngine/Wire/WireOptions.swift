@@ -1,9 +1,9 @@
 import CCurl
 private import Glibc
 
-/// The routes and requests that the engine serves on connections of its own.
+/// The connections that a transfer needs.
 extension TransferOptions {
-    /// Whether the engine itself speaks HTTP for the transfer, and not libcurl. If HTTP/3 is preferred, that is so until a race is decided
+    /// Whether the transfer goes over TCP, and not over HTTP/3. If HTTP/3 is preferred, that is so until a race is decided
     /// (``HTTP3Races``).
     var isForWire: Bool { version != .http3Only }
 
@@ -53,8 +53,8 @@ extension TransferOptions {
     /// The offer of HTTP/1.1 alone (RFC 7301, section 3.1).
     static let onlyHTTP1 = "\u{8}http/1.1"
 
-    /// The name of the pool of connections without libcurl: the ``queue``, with the route if it is of several addresses, or the name of
-    /// the proxy's pool, which serves all origins.
+    /// The name of the pool of connections over TCP: the ``queue``, with the route if it is of several addresses, or the name of the
+    /// proxy's pool, which serves all origins.
     var wirePool: String {
         route.pool(of: forwardProxy == nil ? queue : trust.pool(route.limitName(of: "")))
     }

@@ -1,9 +1,9 @@
 import CCurl
 private import Glibc
 
-/// The handshakes of a connection of the engine's own, with proxies and of TLS, and its TLS. libcurl makes them on the connected socket, by
-/// all rules of the transfer. Then the engine sends and receives, through the OpenSSL that libcurl has loaded. libcurl's handle is kept,
-/// because the session belongs to it.
+/// The handshakes of a connection, with proxies and of TLS, and its TLS. libcurl makes the handshakes on the connected socket, by all rules
+/// of the transfer. Then the engine sends and receives, through the OpenSSL that libcurl has loaded. libcurl's handle is kept, because the
+/// session belongs to it.
 @safe
 final class WireTLS {
     /// The TLS of a connection.
@@ -24,7 +24,7 @@ final class WireTLS {
     private let group: TLSGroup
     /// OpenSSL's session, after the handshake.
     private var session: OpaquePointer?
-    /// The session with a stream of its own, after the first bytes of the first response. Until then libcurl moves the bytes, because
+    /// The session, when the engine has taken it after the first bytes of the first response. Until then libcurl moves the bytes, because
     /// it keeps the tickets for later sessions only while it receives.
     private var stream: OpaquePointer?
     /// Whether libcurl has received all bytes that there are, if it moves them.
@@ -197,7 +197,7 @@ final class WireTLS {
     /// Returns the failure with the reason that an alert of the server gives.
     func explained(_ failure: EngineFailure) -> EngineFailure { easy.handshake?.explained(failure) ?? failure }
 
-    /// Whether received bytes may be left of which the kernel knows nothing.
+    /// Whether received bytes may be left that the kernel does not know of.
     var hasPending: Bool { unsafe stream.map { unsafe ccurl_tls_has_pending($0) } ?? !isDrained }
 
     /// Returns whether the server has neither sent bytes nor ended the connection, which is idle.

@@ -14,7 +14,7 @@ extension WireTable {
         }
         setUse(socket, .handshake(tls))
         transfer.connection.wire.tls = tls
-        // libcurl names its own interest in the socket.
+        // libcurl says when it waits for the socket.
         handshake(on: socket, wants: [])
         if let failure = tls.begin(for: transfer, asking: far) { return end(transfer, failure) }
         group.act(on: nil)
@@ -93,7 +93,7 @@ extension WireTable {
         return socket
     }
 
-    /// Ends a handshake, or what it has made, of which nothing was used.
+    /// Ends a handshake, or an unused connection after it.
     func end(_ tls: WireTLS, of transfer: Transfer) {
         transfer.connection.wire.tls = nil
         tls.close()

@@ -26,7 +26,7 @@ extension WireTable {
             if transfer.lookup != .none { transfer.engine.lookupDidEnd(transfer, isResolved: false) }
             return connection.send(transfer)
         }
-        // libcurl may have a connection.
+        // Over HTTP/3, libcurl may have a connection.
         guard transfer.options.mayConnect || !transfer.isOnWire else {
             return end(transfer, EngineFailure(kind: .connectLimit, message: ""))
         }

@@ -2,7 +2,7 @@ import CCurl
 import FoundationEssentials
 private import Glibc
 
-/// The sockets on which an engine itself speaks HTTP, with the idle connections among them.
+/// The sockets of an engine's connections over TCP, and of those that are being made, with the idle connections among them.
 @safe
 final class WireTable {
     /// The use of a socket.
@@ -41,10 +41,10 @@ final class WireTable {
     private var block: UnsafeMutableRawPointer?
     /// The connections over HTTP/2.
     @exclusivity(unchecked) var http2: HTTP2Pools
-    /// The connections for which libcurl makes TLS handshakes.
+    /// The connections for which libcurl makes handshakes.
     var groups: [TLSGroup] = []
 
-    /// Generations are apart from libcurl's sockets, which have the same descriptors at other times.
+    /// libcurl's sockets for HTTP/3, which have the same descriptors at other times, have smaller generations.
     private static let firstGeneration: UInt32 = 1 << 31
 
     init(_ configuration: EngineConfiguration) {
@@ -85,7 +85,7 @@ final class WireTable {
 
     // MARK: Sockets
 
-    /// Handles a ready socket. Returns `false` if the socket is libcurl's.
+    /// Handles a ready socket. Returns `false` if the socket is not one of these.
     func isReady(_ ready: ReadySocket) -> Bool {
         guard openCount > 0, let use = use(of: ready) else { return false }
         switch use {
