@@ -1,8 +1,8 @@
 // Memory for libcurl on engine threads: a cache of free blocks for each thread.
 //
-// libcurl allocates and frees about fifty blocks for a request. With many requests in flight, more blocks of a size are free at once than
-// glibc keeps for a thread (seven), and glibc's slow paths for the others cost as much as parsing the response. The blocks come
-// from malloc and may be freed with free, so that nothing breaks where a program passes libcurl's memory to free.
+// libcurl allocates and frees dozens of blocks for a handshake, and for a request over HTTP/3. With many in flight, more blocks of a size
+// are free at once than glibc keeps for a thread (seven), and glibc's slow paths for the others cost much. The blocks come from malloc and
+// may be freed with free, so that nothing breaks where a program passes libcurl's memory to free.
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>

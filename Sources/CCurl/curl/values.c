@@ -8,14 +8,14 @@
 #include "CCurl.h"
 #include "../system/lookup.h"
 
-// Returns whether libcurl neither asks for a field by this name, to omit a field of its own, nor omits the field itself. The length is that
-// of the name.
+// Returns whether libcurl treats a field by this name like any other: it neither writes such a field unless there is one, nor omits it.
+// The length is the name's.
 static bool is_indifferent(const char *name, size_t length) {
   static const char *const names[] = {
       "user-agent", "accept-encoding", "accept-language", "authorization", "cookie", "traceparent", "tracestate",
   };
-  // libcurl writes neither a User-Agent nor an Accept-Encoding, because the options for them are not set. For the same reason libcurl has
-  // neither credentials for the server nor cookies of its own; it omits these two fields only where it follows a redirect to another host.
+  // libcurl writes neither a User-Agent nor an Accept-Encoding, because the options for them are not set. For the same reason it has no
+  // credentials for the server and no cookies. It omits these two fields only where it follows a redirect to another host.
   for (size_t index = 0; index < sizeof(names) / sizeof(names[0]); index++)
     if (strlen(names[index]) == length && strncasecmp(name, names[index], length) == 0) return true;
   return length > 2 && strncasecmp(name, "x-", 2) == 0;

@@ -9,8 +9,8 @@ static bool is_text(const char *name, size_t length, const char *other, size_t o
 }
 #define IS(name, length, text) is_text(name, length, text, sizeof(text) - 1)
 
-// Returns whether a field, whose name is in lower case, is not sent: the connection's own (RFC 9113, section 8.2.2), and those that the
-// framework sets itself.
+// Returns whether a field, whose name is in lower case, is not sent: fields of the connection (RFC 9113, section 8.2.2), and fields that
+// the framework sets itself.
 static bool is_dropped(const char *name, size_t length, const char *value, size_t value_length) {
   switch (length) {
   case 2: return IS(name, length, "te") && !(value_length == 8 && ccurl_field_is_name(value, "trailers", 8));
@@ -49,7 +49,7 @@ static void add(struct ccurl_http2_fields *fields, const char *name, size_t leng
       (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, length, value_length, flags};
 }
 
-// Adds the pairs of a Cookie as fields of their own (RFC 9113, section 8.2.3), which is what makes them short.
+// Adds each pair of a Cookie as a separate field (RFC 9113, section 8.2.3), so that they take few bytes.
 static void add_cookie(struct ccurl_http2_fields *fields, const char *name, const char *value, size_t length) {
   for (size_t start = 0; start <= length;) {
     const char *end = memchr(value + start, ';', length - start);

@@ -25,7 +25,7 @@ static void find_library(void) {
   static const char *const names[] = {CCURL_NGHTTP2_FUNCTIONS(NAME)};
   static const char *const further[] = {"nghttp2_option_set_max_continuations"};
   size_t count = sizeof(library) / sizeof(void *);
-  // No object is shared with libcurl, so that another copy than its own will do.
+  // No object is shared with libcurl, so that another copy than libcurl's will do.
   void *const libraries[] = {ccurl_library_of_curl(), ccurl_system_library("libnghttp2.so.14")};
   for (size_t index = 0; index < 2 && !has_library; index++) {
     has_library = ccurl_find_functions_together(libraries[index], names, &library, count);
@@ -114,7 +114,7 @@ static int did_receive_field(nghttp2_session *session, const nghttp2_frame *fram
     bool is_status = name_length == 7 && memcmp(name, ":status", 7) == 0;
     if (!is_status || !take_status(head, value, value_length))
       note_fault(head, is_status ? CCURL_HTTP2_STATUS : CCURL_HTTP2_FIELD, name, name_length, value, value_length);
-    // The status line, in the form in which libcurl has it.
+    // The status line, counted as over HTTP/3, where libcurl writes one.
     size = sizeof("HTTP/2 200 \r\n") - 1;
   } else if (head->fields.count >= head->fields.maximum_count) {
     head->fault = CCURL_HTTP2_MANY;
@@ -382,7 +382,7 @@ bool ccurl_http2_receive(struct ccurl_http2 *connection, const void *bytes, size
 
 bool ccurl_http2_is_broken(struct ccurl_http2 *connection) {
   if (connection->is_broken) return true;
-  // nghttp2 takes no requests after its own GOAWAY. After another one, its own is noticed when it is sent.
+  // nghttp2 takes no requests after a GOAWAY that it has sent. After the server's, one of nghttp2's is noticed when it is sent.
   if (connection->has_go_away || connection->has_left) return false;
   return library.nghttp2_session_check_request_allowed(connection->session) == 0;
 }

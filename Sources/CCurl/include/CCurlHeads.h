@@ -1,4 +1,4 @@
-// The lines of heads and trailers, as libcurl delivers them.
+// The lines of heads and trailers.
 #ifndef TRELLIS_CCURL_HEADS_H
 #define TRELLIS_CCURL_HEADS_H
 
@@ -91,12 +91,12 @@ struct ccurl_lines_place {
   size_t index;              // of that line
 };
 
-// Moves a place behind the lines that are the same in both lists.
+// Moves a place past the lines that are the same in both lists.
 void ccurl_lines_skip_same(const void *_Nonnull lines, size_t length, const void *_Nonnull others, size_t other_length,
                            struct ccurl_lines_place *_Nonnull place);
 
-// The lines of a head, or of the trailers behind a final head, as libcurl delivers them one by one. A new head is all zeros but for the
-// limits and for a `content_length` of -1.
+// The lines of a head, or of the trailers after a final head, as libcurl delivers them one by one over HTTP/3. A new head is all zeros,
+// except for the limits and a `content_length` of -1.
 #define CCURL_HEAD_STATUS_LINE 0 // the next line is a status line
 #define CCURL_HEAD_FIELDS 1      // the next line is a field, or ends the head
 #define CCURL_HEAD_TRAILERS 2    // the final head is complete
@@ -135,8 +135,8 @@ struct ccurl_head_target {
 // A CURLOPT_HEADERFUNCTION.
 size_t ccurl_head_receive(char *_Nullable bytes, size_t size, size_t count, void *_Nullable target);
 
-// Finds the next field with a name, which is in lower case, at `start` or behind it. The positions of the value in `field` are relative to
-// `lines`. Returns the position behind the line, or 0 if there is no such field.
+// Finds the next field with a name, which is in lower case, at `start` or after it. The positions of the value in `field` are relative to
+// `lines`. Returns the position after the line, or 0 if there is no such field.
 size_t ccurl_field_find(const void *_Nonnull lines, size_t length, size_t start, const void *_Nonnull name,
                         size_t name_length, struct ccurl_field *_Nonnull field);
 

@@ -42,7 +42,7 @@ enum ccurl_wait ccurl_socket_wait(int fd, int64_t awake_ns, int64_t asleep_ns);
 // The most bytes of one ccurl_socket_receive().
 #define CCURL_LARGEST_RECEIVE 8192
 
-// Bytes in memory of their own size, which the owner releases with free().
+// Bytes in a block of memory of their size, which the owner releases with free().
 struct ccurl_bytes {
   void *_Nullable start;
   size_t count;

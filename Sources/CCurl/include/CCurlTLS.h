@@ -48,7 +48,7 @@ const uint8_t *_Nullable ccurl_tls_protocol(const void *_Nullable session, unsig
 
 // Returns whether sessions can be taken: whether libcurl's TLS library is the OpenSSL at hand, with all functions that this needs.
 bool ccurl_tls_can_take(void);
-// Makes OpenSSL prepare the sessions of a context for the engine's own calls: for `ccurl_tls_take` with `takes`, and otherwise for libcurl's
+// Makes OpenSSL prepare the sessions of a context for calls of the engine: for `ccurl_tls_take` with `takes`, and otherwise for libcurl's
 // functions, which may then get the bytes that could not be sent at another address. To be called in a CURLOPT_SSL_CTX_FUNCTION. Returns
 // false if it cannot.
 bool ccurl_tls_allow_taking(void *_Nullable context, bool takes);
@@ -60,7 +60,7 @@ struct ccurl_tls_stream;
 // connection is closed, and the result with it, but may not be asked to send and receive any more. Returns NULL if memory has run out.
 struct ccurl_tls_stream *_Nullable ccurl_tls_take(void *_Nullable session, int socket);
 #define CCURL_TLS_WAIT -1    // nothing can be moved before the socket is ready
-#define CCURL_TLS_MORE -2    // only messages of the handshake were read so far, of which a peer may send any number
+#define CCURL_TLS_MORE -2    // only messages of the handshake were read so far, and a peer may send any number of them
 #define CCURL_TLS_FULL -3    // nothing can be received before the socket has room for a message of the handshake
 #define CCURL_TLS_CUT_OFF -4 // the peer has ended the connection without an alert
 #define CCURL_TLS_FAILED -5

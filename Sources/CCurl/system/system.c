@@ -169,7 +169,7 @@ int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   strncpy(start->name, name, sizeof(start->name) - 1);
   start->body = body;
   start->context = context;
-  // Threads inherit the signal mask, including libcurl's resolver threads, so that none of them handles a signal of the program.
+  // Threads inherit the signal mask, so that neither this thread nor one that it starts handles a signal of the program.
   // The signals of a crash are not blocked: the system would end the process without the handler that reports the crash.
   static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
   sigset_t blocked, before;
@@ -245,7 +245,7 @@ int ccurl_socket_open(const struct curl_sockaddr *address, unsigned int sending_
   int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   bool is_tcp = (address->socktype & ~SOCK_NONBLOCK) == SOCK_STREAM && (address->family == AF_INET || address->family == AF_INET6);
   if (fd < 0 || !is_tcp) return fd;
-  // A system that lacks one of these options has its own limits.
+  // A system that lacks one of these options has other limits.
   int on = 1, first = 60, interval = 15, count = 4;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof(first));

@@ -26,7 +26,7 @@ bool ccurl_tls_is_same_library(const char *curl, const char *openssl) {
   size_t length = strcspn(curl, "/ "), openssl_length = strcspn(openssl, " ");
   if (length == 0) return false;
   const char *version = curl + length, *openssl_version = openssl + openssl_length;
-  // libcurl has a name of its own for this copy of OpenSSL.
+  // libcurl has another name for this copy of OpenSSL.
   bool is_quictls = length == 7 && memcmp(curl, "quictls", 7) == 0;
   const char *name = is_quictls ? "OpenSSL" : curl;
   if (length != openssl_length || memcmp(name, openssl, length) != 0) return false;

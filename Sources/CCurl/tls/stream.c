@@ -174,7 +174,7 @@ ssize_t ccurl_tls_receive(struct ccurl_tls_stream *stream, void *bytes, size_t c
     case WANTS_WRITE: return CCURL_TLS_FULL;
     case WANTS_READ:
       if (stream->is_drained) return CCURL_TLS_WAIT;
-      // A message of the handshake was read, and there may be more behind it.
+      // A message of the handshake was read, and there may be more after it.
       continue;
     default:
       has_failed(stream);
