@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// The judgement whether a request may be sent again, so that no `POST` is sent twice. It is asked of the request as it is sent: by
 /// hedging, by the next proxy, and after an answer that could not be followed. An exchange asks it after a dead connection
-/// (`PreparedRequest.swift`), and so does the engine for libcurl (`Transfer+Repetition.swift`). A ``RetryPolicy`` has its own
+/// (`PreparedRequest.swift`), and passes the answer to the engine, which may send the request again itself. A ``RetryPolicy`` has a list of
 /// methods (`RetryPolicy.swift`). A new call may have another `Idempotency-Key`, so that only its method counts
 /// (``TrellisError/mayBeMadeAgain(_:)``).
 extension Request {

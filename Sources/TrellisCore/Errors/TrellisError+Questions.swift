@@ -55,7 +55,7 @@ extension TrellisError {
         case http2
         /// HTTP/3 failed on the connection.
         case http3
-        /// The running libcurl lacks a feature that was requested.
+        /// The running libcurl, or Trellis, lacks a feature that was requested.
         case unsupported
         /// The status of the response is not accepted.
         case unacceptableStatus = "unacceptable_status"

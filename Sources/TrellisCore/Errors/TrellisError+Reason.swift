@@ -31,7 +31,7 @@ extension TrellisError {
         case limited(LimitFailure)
         /// The conversation over a WebSocket failed after the server's response to its handshake, or in it.
         case webSocketFailed(WebSocketFailure)
-        /// The running libcurl lacks a feature that was requested; the text names the feature.
+        /// The running libcurl, or Trellis, lacks a feature that was requested; the text names the feature.
         case unsupported(String)
         /// Any other failure inside the framework or libcurl; the text describes the failure.
         case other(String)

@@ -128,8 +128,8 @@ extension PreparedRequest {
         return error
     }
 
-    /// Returns the error reason for a failure. That libcurl cannot send the body again is only a consequence: the reason is the loss of the
-    /// connection. The body may still be replayable for a retrier.
+    /// Returns the error reason for a failure. That the engine cannot send the body again is only a consequence: the reason is the loss of
+    /// the connection. The body may still be replayable for a retrier.
     private func reason(for failure: TransportFailure) -> TrellisError.Reason {
         guard failure.reason == .bodyFailed(.notReplayable) else { return failure.reason }
         if streamedBody?.isReplayable != false { return .exchangeFailed(.connectionLost) }
@@ -154,10 +154,8 @@ extension PreparedRequest {
     }
 
     /// Returns whether the request is sent again after a failure before its head, if its body can be sent again. An idempotent request is
-    /// sent again if a reused connection was dead and libcurl did not repeat the request itself, because it cannot rewind a stream, or
-    /// because it cannot recognise a dead connection over HTTP/2. Any request is sent again if the server has refused it without
-    /// processing it, and one that is sent once is sent again only then. The engine itself does all of that over HTTP/2, except for a body
-    /// that it cannot read again.
+    /// sent again if a reused connection was dead. Any request is sent again if the server has refused it without processing it, and one
+    /// that is sent once is sent again only then. Often the engine has done so already, but it cannot read a body again.
     func mayRestart(after failure: TransportFailure, isReused: Bool) -> Bool {
         guard !failure.isFinal, source.mayBeReplayed || failure.isUnprocessed else { return false }
         if failure.reason == .bodyFailed(.notReplayable) { return streamedBody?.isReplayable == true }

@@ -88,8 +88,8 @@ public struct RequestEvent: Sendable {
         /// The beginning of a TLS handshake with a host: the server, or before it a proxy.
         case handshaking(with: String)
         /// The opening of another connection to the origin, because all others carry `streamLimit` requests: as many as the server allows,
-        /// as far as its limit is known, and at most 100, which is libcurl's own limit. `number` counts the connections to the origin that
-        /// are in use, including the new one.
+        /// as far as its limit is known, and at most 1,000. `number` counts the connections to the origin that are in use, including the
+        /// new one.
         case connectionAdded(number: Int, streamLimit: Int)
         /// A deviation of the server's certificates that an evaluator has reported and does not enforce (``PinEnforcement``).
         case serverTrustReported(ServerTrustReport)
@@ -98,7 +98,7 @@ public struct RequestEvent: Sendable {
         case evaluatingServerTrust(ServerTrust)
         /// The result of the evaluation of the server's certificates by an evaluator (``ServerTrustManager``): the server is trusted, or
         /// refused because of the error. Occurs for each new connection, and for each refusal. The certificates are `nil` if they could not
-        /// be read. libcurl's own verification is a part of the handshake, after which `connected` or an error of `exchangeEnded` follows.
+        /// be read. The verification without an evaluator is a part of the handshake: `connected` or an error of `exchangeEnded` follows.
         indirect case serverTrustEvaluated(ServerTrust?, (any Error)?)
         /// The readiness of the connection, a new one or one that exists: the request is being sent. Occurs again if the request is
         /// sent again on another connection, because the first one was dead or the server has refused the request without processing it.

@@ -44,7 +44,7 @@ public final class Session: Sendable {
     /// - Parameters:
     ///   - configuration: The session's configuration.
     ///   - transport: The transport that carries the requests, for tests and for servers in the same process. The default is `nil`:
-    ///     the session's engines, with libcurl.
+    ///     the session's engines.
     ///   - clock: The clock of every limit on time and of every pause, such as the `TestClock` of `TrellisTesting`. The default is `nil`:
     ///     the system's monotonic clock. The timers of the network follow the system in any case: pauses between lookups and between
     ///     addresses of a name, and the times that are measured (``Metrics``).
@@ -56,7 +56,7 @@ public final class Session: Sendable {
             configuration: configuration, transport: transport, clock: clock?.engineClock ?? MonotonicClock.system)
     }
 
-    /// Creates a session that uses another transport, or libcurl if `nil`, and another clock for its time limits.
+    /// Creates a session that uses another transport, or its engines if `nil`, and another clock for its time limits.
     package convenience init(
         configuration: SessionConfiguration, transport: (any Transport)?, clock: any EngineClock
     ) {
@@ -483,7 +483,7 @@ extension EngineConfiguration {
     init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
-        // libcurl knows whole seconds, and takes zero for no limit.
+        // The engine counts whole seconds, and takes zero for no limit.
         maximumLifetimeSeconds = max(Int(configuration.limits.maximumLifetime.components.seconds), 1)
         maximumConnections = configuration.limits.usable.total
         sharedConnections = configuration.limits.usable.sharedPerOrigin

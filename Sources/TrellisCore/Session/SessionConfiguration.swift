@@ -19,7 +19,7 @@ public struct SessionConfiguration: Sendable {
     /// the server closes them at once, the session pauses for one second, and for twice as long after each further failure, up to a minute.
     /// They end with the session.
     public var keptConnections: [String: Int] = [:]
-    /// The number of engines, which are threads with their own connections. The default is ``EngineCount/automatic``: one engine, and more
+    /// The number of engines, which are threads with connections. The default is ``EngineCount/automatic``: one engine, and more
     /// while their threads are busy and at least half a core is idle.
     public var engines = EngineCount.automatic
     /// The limits on the bandwidth of all transfers together. The default is no limit. Transfers in progress share the bandwidth fairly;
@@ -88,7 +88,7 @@ public struct SessionConfiguration: Sendable {
     /// The limit on a response's head in bytes. The default is 64 KiB. It also applies to all informational heads of a response together,
     /// and to its trailers.
     public var maximumHeaderSize = 64 << 10
-    /// Whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it. The
+    /// Whether compressed bodies are requested (`Accept-Encoding`) and decoded, with the codings in ``TrellisRuntime/contentCodings``. The
     /// default is `true`.
     public var decodesContent = true
     /// The steps of the calls, attempts and hops of every request; ``retry``, ``authentication``, ``cookies``, ``cache`` and

@@ -1,7 +1,7 @@
 package import CurlEngine
 import FoundationEssentials
 
-/// The transport of the session's engines: HTTP/1.1 by themselves, and libcurl.
+/// The transport of a session's engine.
 package struct LibcurlTransport: Transport {
     private let engine: CurlEngine
 

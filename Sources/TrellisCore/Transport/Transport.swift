@@ -2,8 +2,7 @@ package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
-/// The layer that sends requests: the session's engines with libcurl, or in tests one of TrellisTesting's, which responds without a
-/// network.
+/// The layer that sends requests: the session's engines, or in tests one of TrellisTesting's, which responds without a network.
 ///
 /// A transport gets one absolute URL and performs one hop. The framework handles redirects, retries, queues and time limits, in the same
 /// way for every transport.
@@ -94,7 +93,7 @@ public class TransportRequest: @unchecked Sendable {
     public var headers: HTTPFields { Self.joinedFields(of: source, with: defaultFields) }
     /// The body, if any: ``RequestBody/data`` has its bytes if they are in memory.
     public var body: RequestBody? { source.body }
-    /// The request as libcurl needs it.
+    /// The request as the engine needs it.
     package let wire: TransferOptions
     /// The request without the ``defaultFields``. Everything except its fields is as in ``request``.
     package let source: Request

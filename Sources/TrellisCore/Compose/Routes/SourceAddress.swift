@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The network interface or the address of this machine from which connections are made.
 ///
-/// A name of a host is not accepted, because libcurl would look it up on the session's thread.
+/// A name of a host is not accepted, because it would have to be looked up first.
 public struct SourceAddress: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of bytes in the name of an interface (`IFNAMSIZ`, without its zero byte).
     static let maximumNameLength = 15

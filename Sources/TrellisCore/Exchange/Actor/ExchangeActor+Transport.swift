@@ -4,8 +4,8 @@ import HTTPTypes
 
 // The events of the transport: the connection, the head, both bodies, and the end.
 
-/// The events come from any thread. On the engine thread, where libcurl calls, they are handled at once; from other threads, as soon as the
-/// engine thread is free.
+/// The events come from any thread. On the engine thread, where the engine's events come from, they are handled at once; from other
+/// threads, as soon as the engine thread is free.
 extension ExchangeActor: ConnectionTransportEvents {
     nonisolated var observesSteps: Bool { prepared.history?.observer?.observes(.connections) ?? false }
 
@@ -153,7 +153,7 @@ extension ExchangeActor: ConnectionTransportEvents {
             fail(error)
         case .pending(let pending):
             received.trust = pending.trust
-            // libcurl has repeated the request on another connection.
+            // If the body has begun, the engine sends the request again on another connection.
             let isBodyLost = work.pump != nil && prepared.streamedBody?.isReplayable == false
             fail(isBodyLost ? TrellisError(.bodyFailed(.notReplayable)) : pending.error)
         }
@@ -293,7 +293,7 @@ extension ExchangeActor: ConnectionTransportEvents {
         switch consequence.wake {
         case .never: break
         case .now: inbox.wake()
-        // Delivers everything that libcurl has read until then as one chunk.
+        // Delivers everything that has been received until then as one chunk.
         case .soon: executor.engineLoop.deliverSoon(inbox)
         }
     }
@@ -438,7 +438,7 @@ extension ExchangeActor {
 
     /// Whether all bytes that the source has provided are sent, and the source must provide more. During this wait the peer is
     /// not considered idle; its idle time starts afterwards. Once the peer has begun to respond, the limits apply even if the source must
-    /// provide more: an older libcurl does not detect the end of a connection while sending is paused.
+    /// provide more.
     var awaitsSource: Bool {
         received.head == nil && !state.isBodySent && state.expectation != .awaited && work.task?.awaitsBody == true
     }

@@ -1,7 +1,7 @@
 import CurlEngine
 
-/// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
-/// callbacks enter it without a thread switch.
+/// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that the events
+/// of its connection enter it without a thread switch.
 ///
 /// ``ExchangeState`` has everything that can be in a value, and `handle` performs its effects. This file has the start and the end;
 /// *ExchangeActor+Engine.swift* has the tasks that wait, the queue, the time and the observers; *ExchangeActor+Transport.swift* has the

@@ -2,8 +2,7 @@ import CurlEngine
 
 /// The admission of a session's exchanges to connections: the ``ConnectionScheduler`` of all engines of the session, behind a lock.
 ///
-/// The admission is called on the engine threads. Its lock is held for one event of the scheduler at a time, never while libcurl or other
-/// code runs.
+/// The admission is called on the engine threads. Its lock is held for one event of the scheduler at a time, never while other code runs.
 final class ConnectionAdmission: Sendable {
     /// An exchange as a member of the queue.
     struct Applicant: Hashable, Sendable {

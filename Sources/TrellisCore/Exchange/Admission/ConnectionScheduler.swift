@@ -8,7 +8,7 @@ import CurlEngine
 /// Only origins with room are in a heap: an event costs O(log n) in the number of waiting origins, and O(1) if none waits.
 ///
 /// A request stays on its engine. With several engines, the scheduler counts the connections of each, in use or idle, so that the limits
-/// hold for all engines together. With one engine, the engine's own pool closes idle connections at the limit, and only those in use count.
+/// hold for all engines together. A single engine closes idle connections at the limit itself, and only those in use count.
 ///
 /// If a session with several engines has all its connections, an origin leaves the idle connections of others to them for a moment: a hold.
 /// So does an engine of an origin that has all its connections.
@@ -253,7 +253,7 @@ struct ConnectionScheduler<ID: Hashable> {
 
     /// Returns whether the next origin leaves the idle connection of another one, which waits as well, to that origin: otherwise
     /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more, or after
-    /// it has waited for four times as many turns as there are connections: its own connections may all be in use for long.
+    /// it has waited for four times as many turns as there are connections: all connections of the origin may be in use for long.
     private mutating func mustYield(_ next: Int, to changed: Int) -> Bool {
         guard next != changed, open >= limits.total, origins[changed].standing == .connection,
             lastTurn - origins[next].turn <= 4 * UInt64(limits.total)

@@ -1,7 +1,7 @@
 private import CurlEngine
 private import FoundationEssentials
 
-/// The number of engines of a session. An engine is a thread with its own libcurl and its own connections.
+/// The number of engines of a session. An engine is a thread with connections.
 ///
 /// One engine serves tens of thousands of small requests per second. More engines use more cores. Limits, fairness and priorities hold for
 /// all engines together.

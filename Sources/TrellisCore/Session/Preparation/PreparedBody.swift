@@ -114,13 +114,13 @@ struct PieceSizes {
 }
 
 extension Delivery {
-    /// The size of libcurl's receive buffer in bytes. Older versions of libcurl allocate such a buffer for each transfer.
+    /// The size of libcurl's receive buffer over HTTP/3, in bytes. Older versions of libcurl allocate such a buffer for each request.
     var bufferSize: Int {
         switch self {
         // Collected bodies are mostly small.
         case .memory: 16 << 10
         case .stream: 256 << 10
-        // libcurl receives nothing.
+        // No body is received.
         case .connection: 1 << 10
         }
     }

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
 package final class RequestPreparation: Sendable {
-    /// The field that libcurl adds to requests without one.
+    /// The value of `Accept` that the engine adds to requests without one.
     private static let libcurlAccept = "*/*"
 
     package let configuration: SessionConfiguration
@@ -86,7 +86,6 @@ package final class RequestPreparation: Sendable {
         dependentLengths = lengths
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
-        // libcurl would write the same line, but takes three times as long.
         if configuration.decodesContent, !fields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if configuration.accept == nil, !fields.contains(.accept) { lines.suppress("Accept") }
         defaultLines = lines
@@ -237,7 +236,7 @@ package final class RequestPreparation: Sendable {
         var lines = HeaderLines()
         if expectsContinue {
             request.headers[.expect] = "100-continue"
-            // libcurl takes the first line of a name as its own setting, and would wait too; it sends the second line.
+            // Over HTTP/3, libcurl takes the first line with the name for a setting, and would wait too. It sends the second line.
             lines.suppress("Expect")
         }
         for field in request.headers where field.name != .contentLength && field.name != .transferEncoding {
@@ -248,7 +247,7 @@ package final class RequestPreparation: Sendable {
         if decodes, !isComplete, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if configuration.accept == nil || isComplete, !request.headers.contains(.accept) { lines.suppress("Accept") }
         if hasBody {
-            // libcurl would add a content type of its own, and wait for a response of status 100 that may never be received.
+            // Over HTTP/3, libcurl would add a content type, and wait for a response of status 100 that may never be received.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }

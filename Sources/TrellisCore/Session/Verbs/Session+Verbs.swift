@@ -761,8 +761,8 @@ extension Session {
     /// names, rules of TLS and limits of time apply as to the request. No step runs, and no event monitor is told. A transport that makes
     /// no connections, such as a mock, is not asked.
     ///
-    /// If the server agrees on HTTP/2, one connection is opened, which carries many requests. Connections for HTTP/3, on which libcurl
-    /// speaks, cannot be opened in advance (``TrellisError/Kind/unsupported``).
+    /// If the server agrees on HTTP/2, one connection is opened, which carries many requests. Connections for HTTP/3, which libcurl
+    /// makes, cannot be opened in advance (``TrellisError/Kind/unsupported``).
     ///
     /// - Parameters:
     ///   - request: The request, or the URL of the origin, whose path does not matter.

@@ -5,8 +5,7 @@ extension Route {
     /// Returns the parts of the way to the server of a URL.
     ///
     /// - Parameters:
-    ///   - isSeparate: Whether libcurl must get names of this route's own, because it would otherwise share connections between
-    ///     routes that differ only in their source.
+    ///   - isSeparate: Whether the route has another source than the session's, so that the addresses of names are found for it alone.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the parts of the route do not go with each other or with
     ///   the URL; of kind ``TrellisError/Kind/dns`` if a name has only addresses of another version of IP.
     func parts(
@@ -35,7 +34,7 @@ extension Route {
             }
         }
         guard parts.proxy?.looksUpServers ?? true else { return parts }
-        // libcurl has the same addresses for these names, and would ask a SOCKS proxy for the first one alone.
+        // The engine has the same addresses for these names, and would ask a SOCKS proxy for the first one alone.
         let local = proxy.looksUpServers && target.host.isLocalName ? Self.loopback : nil
         let known = addresses.find(target.host, Int(target.port)) ?? local
         parts.addresses = try Self.addresses(known, of: target.host, family, isSeparate: isSeparate)

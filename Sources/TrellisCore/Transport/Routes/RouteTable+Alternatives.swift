@@ -4,13 +4,13 @@ extension RouteTable {
     /// Returns the route of an exchange to an alternative service of its origin (RFC 7838, section 2.4). The certificate must still be for
     /// the name of the origin.
     func route(_ route: TransferRoute, to service: AlternativeService, of url: WireURL) -> TransferRoute {
-        // Even on the origin's own host and port, the route has its own connections, so that requests over TCP do not wait for QUIC.
+        // Even on the host and port of the origin, the route has separate connections, so that requests over TCP do not wait for QUIC.
         var parts = route.parts
         parts.connectTo = service.authority
         return pooled(parts)
     }
 
-    /// Returns whether a request goes directly to the host and port of its URL, to addresses that libcurl looks up, so that it may go to an
+    /// Returns whether a request goes directly to the host and port of its URL, to addresses that are looked up, so that it may go to an
     /// alternative service as well.
     func allowsAlternatives(to url: WireURL, of request: Request) -> Bool {
         let way = request.extras?.extras.route ?? route

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The names of a route that a resolver is asked for, instead of libcurl.
+/// The names of a route that a resolver is asked for, so that the engine does not look them up.
 struct NameLookups {
     /// The name of the host to which connections are made.
     var server: String?
@@ -14,7 +14,7 @@ struct NameLookups {
 
 extension RouteTable {
     /// Returns the names that the resolver is asked for, if any. Without a resolver of the session's, the system is asked
-    /// for the server's name if a SOCKS proxy wants its addresses, because libcurl would try one of them alone.
+    /// for the server's name if a SOCKS proxy wants its addresses, because the engine would try one of them alone.
     func lookups(
         to url: WireURL, by way: Route, _ parts: TransferRoute.Parts, through proxy: Proxy
     ) throws(TrellisError) -> NameLookups? {

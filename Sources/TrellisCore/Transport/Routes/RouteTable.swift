@@ -79,9 +79,9 @@ package final class RouteTable: Sendable {
     /// Whether every request of the session without rules of its own has a direct connection.
     private let isDirect: Bool
     private let mustSelectByDefault: Bool
-    /// Whether every request without a way of its own goes to the host of its URL.
+    /// Whether every request without a route goes to the host of its URL.
     private let isPlain: Bool
-    /// Whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
+    /// Whether the session has a resolver, so that no engine looks up a name that the resolver can know.
     let hasResolver: Bool
     /// The addresses that the session keeps.
     private let ownNames: ResolverCache
