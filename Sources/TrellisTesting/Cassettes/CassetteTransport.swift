@@ -30,7 +30,7 @@ public final class CassetteTransport: Transport {
     ///
     /// - Parameters:
     ///   - cassette: The cassette.
-    ///   - transport: The transport that sends the requests that are recorded; libcurl if `nil`, the default.
+    ///   - transport: The transport that sends the requests that are recorded; over the network if `nil`, the default.
     public init(_ cassette: Cassette, upstream transport: (any Transport)? = nil) {
         self.cassette = cassette
         tape = CassetteTape(cassette)

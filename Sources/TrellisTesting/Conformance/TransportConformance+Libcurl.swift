@@ -4,7 +4,7 @@ import HTTPTypes
 import TrellisCore
 
 extension TransportConformance {
-    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case.
+    /// A host for the engines of a session, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case.
     public struct LibcurlHost: Host {
         /// The features of the host.
         public let features: Features = [.wire, .twoWay, .requestTrailers]

@@ -29,8 +29,8 @@ extension TransportConformance {
 
     private static let rounds = 1000
 
-    /// Shortens the limit on idle time, so that a server that breaks the connection ends a case: an older libcurl does not detect the end
-    /// of the connection while the request's body pauses.
+    /// Shortens the limit on idle time, so that a server that breaks the connection ends a case: a transport may not notice the end of the
+    /// connection while the request's body pauses.
     private static let impatient: @Sendable (inout SessionConfiguration) -> Void = {
         $0.timeouts.idle = .seconds(10)
     }

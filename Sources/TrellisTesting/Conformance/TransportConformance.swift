@@ -6,8 +6,8 @@ public import TrellisCore
 /// The requirements on every `Transport`, as a list of cases, each with a name.
 ///
 /// A case defines the steps of the server, and checks the result that a session gets. A ``Host`` puts the two together for one
-/// transport; there are hosts for ``MockTransport``, for ``ScriptedTransport`` and for libcurl, and for a transport of your own a
-/// host is a few lines:
+/// transport; there are hosts for ``MockTransport``, for ``ScriptedTransport`` and for the engines of a session, and for a transport
+/// of your own a host is a few lines:
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.cases(for: MyHost()))

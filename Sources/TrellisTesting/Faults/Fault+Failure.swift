@@ -2,8 +2,8 @@ import FoundationEssentials
 import TrellisCore
 
 extension Fault {
-    /// The failure that libcurl's report of the fault leads to; `nil` for a fault that is no failure by itself: a silence, a latency, a
-    /// drip and a length that is too small.
+    /// The failure that an engine reports for the fault; `nil` for a fault that is no failure by itself: a silence, a latency, a drip and a
+    /// length that is too small.
     var failure: TransportFailure? {
         switch self {
         case .silence, .latency, .drip, .framing(.lengthTooSmall): return nil

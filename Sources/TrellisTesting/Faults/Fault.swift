@@ -2,7 +2,7 @@
 ///
 /// The same faults are played by a ``FaultTransport`` around a ``MockTransport``, and by a ``LoopbackServer`` over a socket
 /// (``LoopbackServer/http(on:storesBodies:faults:clock:_:)``, ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)``). Both lead
-/// to an error of the same `TrellisError.Kind`, which is the one that libcurl's report leads to.
+/// to an error of the same `TrellisError.Kind`.
 ///
 /// ```swift
 /// let faults: FaultPlan = [.first(2, .reset(.responseHead)), .always(.latency(.seconds(3), .responseHead))]
@@ -21,8 +21,7 @@ public enum Fault: Sendable, Hashable {
     case reset(Moment)
     /// The connection ends in order (FIN) at this moment; over TLS with a `close_notify` (RFC 8446, section 6.1).
     case close(Moment)
-    /// The connection ends (FIN) at this moment, over TLS without a `close_notify`. Over HTTP/1.1 a session checks that; libcurl 7.88.1
-    /// does not, and 8.23.0 does.
+    /// The connection ends (FIN) at this moment, over TLS without a `close_notify`. A session checks that over HTTP/1.1.
     case closeWithoutNotify(Moment)
     /// The exchange waits for a time at this moment, and then continues.
     case latency(Duration, Moment)

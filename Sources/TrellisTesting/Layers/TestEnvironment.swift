@@ -87,7 +87,7 @@ extension Session {
     /// The session of the present test, which is made when it is first asked for, and ends with the test; `nil` outside the trait
     /// `.trellis(…)` of `TrellisTestTraits`.
     ///
-    /// The session uses the test's transport and its clock (``TestLayer/clock``). If the test has a server, the session uses libcurl,
+    /// The session uses the test's transport and its clock (``TestLayer/clock``). If the test has a server, the session uses the network,
     /// trusts the server, and resolves all names to it. Its base URL is the server's, or the one of the proxy in front of it, so that
     /// `session.data("users")` suffices. ``TestLayer/session(_:)`` changes its configuration. Without a transport and a server, its
     /// requests fail, and are problems of the test (``NoNetworkTransport``).

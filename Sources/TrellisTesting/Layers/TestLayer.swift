@@ -31,7 +31,7 @@ public struct TestLayer: Sendable {
 
     // MARK: Time and faults
 
-    /// A ``TestClock``: for the time limits of ``Trellis/Session/current``, unless the session uses libcurl, and for the delays of
+    /// A ``TestClock``: for the time limits of ``Trellis/Session/current``, unless the session uses the network, and for the delays of
     /// faults, of a server and of a proxy.
     public static var clock: TestLayer { TestLayer(kind: .clock) }
 

@@ -204,7 +204,7 @@ extension LoopbackServer {
         /// Ends this side of the connection (FIN) and continues reading.
         ///
         /// - Parameter isNotifying: Over TLS, whether the end is announced to the client (`close_notify`; RFC 8446, section 6.1). Without
-        ///   that, a client cannot tell the end of a body without a length from an attack. libcurl 7.88.1 itself does not check it.
+        ///   that, a client cannot tell the end of a body without a length from an attack.
         public func shutdownWrite(notifying isNotifying: Bool = true) {
             guard !isClosed, !hasShutDown else { return }
             hasShutDown = true

@@ -24,7 +24,7 @@ extension LoopbackServer {
     ///   - faults: The faults that the server plays. Faults of names and of connecting only happen to sessions with
     ///     ``sessionConfiguration(_:)``, and to URLs with the name of a host (``url(_:host:scheme:)``).
     ///   - clock: The clock of the latencies and drips among the faults, which last until the test moves the clock; `nil`, the default, for
-    ///     real time. The limits of a session that uses libcurl count real time.
+    ///     real time. The limits of a session that uses a network count real time.
     ///   - handler: Returns the response to a request.
     /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of HTTP/2.
     public static func http(

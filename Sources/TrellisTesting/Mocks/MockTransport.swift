@@ -17,8 +17,8 @@ import HTTPTypes
 /// the request has been received completely, streamed or not: its `body?.data` has the bytes. The test decides how long the
 /// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 ///
-/// The session chooses proxies, asks its resolver and reads the files of certificates as for libcurl, so that tests of these need no
-/// network either. Where they would be in the way, use a ``MockRouter`` or an ``InProcessTransport``.
+/// The session chooses proxies, asks its resolver and reads the files of certificates as for a network, so that tests of these need none
+/// either. Where they would be in the way, use a ``MockRouter`` or an ``InProcessTransport``.
 ///
 /// A closure that returns at once needs no task (``immediate(_:)``). A server that reads the body while it responds is an
 /// ``InProcessTransport``, and a list of expected requests is a ``MockRouter``.
