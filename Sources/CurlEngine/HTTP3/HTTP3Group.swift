@@ -188,6 +188,7 @@ final class HTTP3Group {
         lastGeneration = (lastGeneration &+ 1) & Self.generations
         sockets[socket] = HTTP3Socket(
             generation: lastGeneration, pool: exchange.transfer.options.pool, addresses: exchange.addresses)
+        watch.didOpen(socket)
     }
 
     /// Returns the socket with a local port; -1 if there is none, or nobody observes the connections.
@@ -225,6 +226,7 @@ final class HTTP3Group {
     }
 
     fileprivate func close(_ socket: Int32) -> Int32 {
+        watch.willClose(socket)
         sockets.removeValue(forKey: socket)?.observation?.end()
         return Glibc.close(socket)
     }
