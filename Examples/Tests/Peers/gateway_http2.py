@@ -242,7 +242,7 @@ def run(gateway, is_secure):
                 break
         check("a client that leaves %s cancels its request" % end, [path], ended)
 
-    # libcurl itself repeats what the origin has not processed, unless bytes of its body were sent.
+    # The engine itself repeats what the origin has not processed, unless bytes of its body were sent.
     for name, is_repeated in [("unprocessed", True), ("leaving", True), ("covered", False), ("broken", False), ("closed", False)]:
         for method in ["GET", "DELETE", "FOO"]:
             failed.clear()

@@ -297,7 +297,7 @@ def within(seconds, wanted, attempt):
     return result
 
 
-# The longest time for which libcurl holds a body back that the origin has not asked for with a 100, in seconds.
+# The longest time for which a body is held back that the origin has not asked for with a 100, in seconds.
 CONTINUE_LIMIT = 1
 # The longest time for which a request waits for the response to an equal one, in seconds.
 SHARING_LIMIT = 5

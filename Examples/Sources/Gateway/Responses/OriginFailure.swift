@@ -12,8 +12,7 @@ struct OriginFailure {
 
     init(_ error: any Error) {
         let kind = (error as? TrellisError)?.kind
-        // The gateway asks for no content to be decoded: such a failure is about the coding of the transfer, which some versions of libcurl
-        // refuse themselves.
+        // The gateway asks for no content to be decoded: such a failure is about the coding of the transfer.
         if error is PassedResponse.UnknownCoding || kind == .contentCoding {
             (status, token) = (.badGateway, "http_response_transfer_coding")
             reason = "the origin's response has an unknown transfer coding"

@@ -85,7 +85,7 @@ actor WireMonitor: EventMonitor {
         let parts = Self.parts(of: shown(request.url))
         line(">", "\(request.method.rawValue) \(parts.target) HTTP/\((connection.version ?? .http1_1).rawValue)", .cyan)
         if request.headers[.init("Host") ?? .accept] == nil { line(">", "Host: \(parts.authority)", .cyan) }
-        // libcurl writes these two lines itself.
+        // The session and its engine add these two lines.
         if request.headers[.accept] == nil, !leavesOutAccept { line(">", "Accept: */*", .cyan) }
         if request.headers[.acceptEncoding] == nil, request.decodesContent != false {
             line(">", "Accept-Encoding: \(TrellisRuntime.contentCodings.joined(separator: ", "))", .cyan)
