@@ -20,7 +20,7 @@ struct ImportTests {
         imports(in: SourceTree.sources.filter { $0.path.hasPrefix("Sources/\(target)/") })
     }
 
-    /// The core links only the essentials of Foundation: `FoundationNetworking` brings a libcurl of its own, and `Foundation` the
+    /// The core links only the essentials of Foundation: `FoundationNetworking` brings another libcurl, and `Foundation` the
     /// tables of ICU.
     @Test(
         arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features,

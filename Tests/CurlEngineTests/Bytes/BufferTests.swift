@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The buffers between libcurl and the framework keep all bytes, in their order.
+/// The buffers between a connection and the framework keep all bytes, in their order.
 struct BufferTests {
     // MARK: ByteAccumulator
 

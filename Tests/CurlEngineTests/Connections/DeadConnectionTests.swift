@@ -39,7 +39,7 @@ struct DeadConnectionTests {
         return (server, mayAnswer)
     }
 
-    /// A POST is sent on another connection, even after more dead connections than libcurl would try one after the other.
+    /// A POST is sent on another connection, even after many dead ones.
     @Test(arguments: Fate.allCases, [1, 12])
     func aPostAfterItGoesOutOnAnotherConnection(_ fate: Fate, _ count: Int) async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0), isHeldUp = LoopbackServer.Gate()
@@ -71,7 +71,7 @@ struct DeadConnectionTests {
         await run.finish()
     }
 
-    /// A POST is sent on another connection if the reset arrives after libcurl has chosen the connection.
+    /// A POST is sent on another connection if the reset arrives after the connection was chosen.
     @Test func aPostUnderWhichItDiesGoesOutOnAnotherConnection() async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0)
         let (server, mayAnswer) = try Self.server(1, mayStrike: mayStrike, .reset, then: isStruck)

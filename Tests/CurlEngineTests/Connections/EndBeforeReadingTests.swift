@@ -5,8 +5,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The end of a request's body is sent before a response is read that is there already: libcurl before 8.1 loses a response over HTTP/2
-/// that it reads together with the reset behind it, unless the request has ended.
+/// The end of a request's body is sent before a response is read that is there already.
 @Suite(.timeLimit(.minutes(3)))
 struct EndBeforeReadingTests {
     @Test(arguments: [false, true])
@@ -66,7 +65,7 @@ struct EndBeforeReadingTests {
     }
 }
 
-/// The delegate of a transfer whose body is a piece, and more after libcurl has taken that piece.
+/// The delegate of a transfer whose body is a piece, and more after the connection has taken that piece.
 private final class Exchange: TransferDelegate, @unchecked Sendable {
     // Unchecked: accessed only on the engine thread until the end was reported.
     var transfer: Transfer?

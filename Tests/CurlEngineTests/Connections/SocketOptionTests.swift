@@ -4,7 +4,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// The options of the sockets that are opened for libcurl.
+/// The options of the sockets of connections.
 struct SocketOptionTests {
     private func option(_ level: Int32, _ name: Int32, of descriptor: Int32) -> Int32 {
         var (value, size) = (Int32(-1), socklen_t(MemoryLayout<Int32>.size))

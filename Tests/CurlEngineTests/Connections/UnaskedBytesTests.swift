@@ -70,7 +70,7 @@ struct UnaskedBytesTests {
     }
 
     /// Idle connections stay guarded if a transfer is paused at once. The transfer takes a kept connection, and is paused by its first
-    /// bytes in the same call, before libcurl has named the connection.
+    /// bytes in the same turn.
     @Test func aTransferThatIsPausedAtOnceLeavesOthersGuarded() async throws {
         let mayBegin = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate(), isDisturbed = LoopbackServer.Gate()
         let hasBegun = DispatchSemaphore(value: 0)
@@ -143,7 +143,7 @@ struct UnaskedBytesTests {
     }
 
     /// A connection is checked before the second of two requests that start together takes it. The first request gets its response in the
-    /// call in which it is sent. The response fills libcurl's buffer, so that the bytes after the response stay unread.
+    /// turn in which it is sent. The response fills the engine's buffer, so that the bytes after the response stay unread.
     @Test func aConnectionThatIsWantedByTwoThatStartTogether() async throws {
         let mayDisturb = LoopbackServer.Gate(), isDisturbed = DispatchSemaphore(value: 0)
         let server = try LoopbackServer { connection in
@@ -177,8 +177,7 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
-    /// A new connection is guarded although libcurl has never named its socket: the response is there in the call of libcurl in which the
-    /// connection is made and the request is sent.
+    /// A new connection is guarded if the response is there in the turn in which the connection is made and the request is sent.
     @Test func aConnectionWhoseFirstResponseComesAtOnceIsGuarded() async throws {
         let mayAnswer = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate(), isDisturbed = LoopbackServer.Gate()
         let isWritten = DispatchSemaphore(value: 0)

@@ -27,7 +27,7 @@ struct EngineFailureTests {
         #expect(text == "\(detail); the peer does not speak the versions of HTTP that the request offers")
     }
 
-    /// That libcurl cannot rewind the body is the consequence of a lost connection.
+    /// That libcurl cannot rewind the body, over HTTP/3, is the consequence of a lost connection.
     @Test(
         arguments: [
             ("Send failure: Connection reset by peer", "Send failure: Connection reset by peer"),

@@ -128,8 +128,7 @@ struct IdleTimerTests {
         }
     }
 
-    /// The response is there in the call of libcurl in which the request is sent, so that libcurl never has an interest in the socket for
-    /// the request. The use of the connection counts.
+    /// The response is there in the turn in which the request is sent. The use of the connection counts.
     @Test func aResponseThatComesInTheCallThatSendsItsRequestCountsAsAUse() async throws {
         let mayAnswer = LoopbackServer.Gate(), isWritten = DispatchSemaphore(value: 0)
         let server = try LoopbackServer.echo()
@@ -188,7 +187,7 @@ struct IdleTimerTests {
         await run.finish()
     }
 
-    /// A transfer may have come to its gate from libcurl, while no timer was set.
+    /// A transfer may have come to its gate while no timer was set.
     @Test func aTransferThatIsCancelledInItsGateSetsTheTimer() async throws {
         let server = try LoopbackServer.echo()
         let connection = try await switching.connect(server.url())

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// The head of a request is written by RFC 9112, with the fields that libcurl would send.
+/// The head of a request is written by RFC 9112.
 struct RequestEncoderTests {
     private static func options(
         _ url: String, _ method: String = "GET", _ lines: [String]? = [], body: TransferOptions.Body = .none,

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Heads are parsed as libcurl delivers them, line by line, and malformed lines are refused.
+/// Heads are parsed as libcurl delivers them over HTTP/3, line by line, and malformed lines are refused.
 struct HeadParserTests {
     // MARK: Status lines
 

@@ -47,7 +47,7 @@ struct RejectedCertificateTests {
         }
     }
 
-    /// Libcurl's numbers of errors (curl.h).
+    /// libcurl's numbers of errors (curl.h).
     private enum CURLE {
         static let connect = 35, certProblem = 58, peerFailedVerification = 60, badStatus = 91
     }

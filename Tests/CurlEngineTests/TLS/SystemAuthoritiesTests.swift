@@ -131,7 +131,7 @@ final class SystemAuthoritiesTests {
         #expect(system.number == 1)
     }
 
-    /// The path stays that of the file when the process changes its folder, and libcurl's names of TLS sessions have its spelling.
+    /// The path stays the path of the file when the process changes its folder, and libcurl's names of TLS sessions have its spelling.
     @Test func aRelativePathIsMadeAbsolute() async {
         #expect(CertificateBundle.absolute("/a/ca.pem") == "/a/ca.pem")
         await #expect(processExitsWith: .success) {

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A file reaches libcurl completely, from the page cache and from a disk.
+/// A file reaches the connection completely, from the page cache and from a disk.
 struct FileUploadTests {
     /// A file with its bytes, removed at the end of the test.
     private struct Temporary: ~Copyable {

@@ -2,10 +2,10 @@ import Testing
 
 @testable import CurlEngine
 
-/// Many transfers that are started at once are passed to libcurl in several turns of the loop, in their order.
+/// Many transfers that are started at once begin in several turns of the loop, in their order.
 @Suite(.timeLimit(.minutes(3)))
 struct ManyStartsTests {
-    /// The transfers, whose order is that of their starts. libcurl gets each of them, and cannot connect it.
+    /// The transfers, in the order of their starts. None of them can connect.
     private static let options: TransferOptions? = {
         var parts = TransferRoute.Parts()
         parts.socket = TransferRoute.Socket(name: "/nowhere/socket", isAbstract: false)

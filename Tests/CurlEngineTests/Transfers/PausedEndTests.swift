@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The end of a coded body is delayed until a paused reader continues: libcurl has delivered the body, but the decoder still has bytes.
+/// The end of a coded body is delayed until a paused reader continues: the body has arrived, but the decoder still has bytes.
 @Suite(.timeLimit(.minutes(3)))
 struct PausedEndTests {
     /// A duration after which the engine keeps nothing that is unused.
@@ -64,7 +64,7 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// The call that ends a pause may deliver malformed bytes, because libcurl has kept the first bytes of the body until that call.
+    /// The end of a pause may deliver malformed bytes, because the first bytes of the body are kept until then.
     @Test func theEndOfAPauseMayBringWhatIsWrong() async throws {
         let run = try PausedRun(
             body: Data("this is no stream".utf8), announcing: 1000, pausesAt: .head)

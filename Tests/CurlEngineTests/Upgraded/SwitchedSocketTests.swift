@@ -5,8 +5,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A switched connection of a plain URL is the engine's own from its beginning: there is no handle of libcurl, and the socket is open,
-/// counted and observed until the connection ends.
+/// A switched connection of a plain URL needs no handle of libcurl, and its socket is open, counted and observed until the connection ends.
 @Suite(.timeLimit(.minutes(3)))
 struct SwitchedSocketTests {
     private final class Observer: ConnectionObserver, ConnectionObservation {
@@ -101,8 +100,7 @@ struct SwitchedSocketTests {
         try await finish(connection, run, server)
     }
 
-    /// The number of a socket that was closed belongs to another file at once. A second closing, also that of libcurl at the end of the
-    /// engine, would close that file.
+    /// The number of a socket that was closed belongs to another file at once. A second closing would close that file.
     @Test func theSocketIsClosedOnce() async throws {
         let (server, run, connection) = try await begin()
         let number = socket(of: connection)

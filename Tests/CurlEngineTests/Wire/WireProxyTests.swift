@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The engine itself speaks HTTP/1.1 behind proxies whose connections need handshakes. libcurl makes these on the engine's sockets.
+/// HTTP/1.1 through proxies whose connections need handshakes, which libcurl makes on the engine's sockets.
 @Suite(.timeLimit(.minutes(3)))
 struct WireProxyTests {
     typealias Server = EngineConfiguration.ProxyServer

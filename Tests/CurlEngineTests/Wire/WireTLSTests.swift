@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The engine itself speaks HTTP/1.1 over TLS, after handshakes that libcurl has made by the rules of the transfer.
+/// HTTP/1.1 over TLS, after handshakes that libcurl has made by the rules of the transfer.
 @Suite(.timeLimit(.minutes(3)))
 struct WireTLSTests {
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"

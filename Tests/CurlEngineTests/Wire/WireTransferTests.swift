@@ -7,7 +7,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The engine itself speaks HTTP/1.1 with the servers of plain URLs, and libcurl has no socket for them.
+/// HTTP/1.1 with the servers of plain URLs.
 @Suite(.timeLimit(.minutes(3)))
 struct WireTransferTests {
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The metrics of stored responses that the server has confirmed, over libcurl.
+/// The metrics of stored responses that the server has confirmed, over a socket.
 @Suite(.timeLimit(.minutes(3)))
 struct RevalidationMetricsTests {
     @Test(arguments: [false, true]) func theMetricsAreThoseOfTheExchange(_ isStream: Bool) async throws {

@@ -57,7 +57,7 @@ struct RelayedRequestTests {
         let server = try LoopbackServer.http { _ in .text("ok") }
         let session = Session()
         let target = "/a/../b/%2e%2e/\"<>{}|\\^`?q=\"{}"
-        // The connection, and with it the handle of libcurl, is used again.
+        // The connection is used again.
         for _ in 1...2 {
             let (_, response) = try await session.data(Self.unchanged(server.url(target)))
             #expect(response.url == server.url(target))

@@ -54,7 +54,7 @@ struct URLTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// An international host is converted to Punycode. libcurl itself resolves names below `localhost`, and converts them to ASCII first.
+    /// An international host is converted to Punycode. Names below `localhost` are not looked up.
     @Test func internationalHostIsPunycode() async throws {
         let server = try LoopbackServer.http { _ in .text("ok") }
         let session = Session()

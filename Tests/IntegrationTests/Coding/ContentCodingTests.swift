@@ -71,8 +71,7 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A reader that pauses gets a complete coded body, however little it reads at a time, although libcurl has delivered the last byte
-    /// long before.
+    /// A reader that pauses gets a complete coded body, however little it reads at a time, although the last byte has arrived long before.
     @Test(arguments: codings)
     func slowReaderGetsAllOfACodedBody(_ coding: String) async throws {
         let server = try await answering("bomb", coding)
@@ -102,8 +101,7 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// Returns whether the framework requests a coding. Not every libcurl supports every coding, and the framework requests only supported
-    /// ones.
+    /// Returns whether the framework requests a coding, which it does if the coding's library is there.
     private func isAskedFor(_ coding: String, _ server: Misbehaviour) async throws -> Bool {
         _ = try await server.session.data(server.server.url("/good"))
         let asked = server.server.requests.first?["Accept-Encoding"]?.split(separator: ",") ?? []

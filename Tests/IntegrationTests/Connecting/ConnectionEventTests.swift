@@ -177,7 +177,7 @@ struct ConnectionEventTests {
         #expect(events.words[4...] == ["connected", "sent", "ended receive closed", "failed receive"])
     }
 
-    /// The end of the connection waits for the request, so that libcurl sees it in the turn in which it sends the request.
+    /// The end of the connection waits for the request, so that the engine sees it in the turn in which it sends the request.
     @Test func aServerThatHasEndedItsSideBeforeTheRequest() async throws {
         let server = try LoopbackServer { connection in
             connection.shutdownWrite()

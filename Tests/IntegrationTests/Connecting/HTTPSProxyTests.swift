@@ -188,7 +188,6 @@ struct HTTPSProxyTests {
         await session.shutdown()
     }
 
-    /// libcurl itself would use the connection from the own address for the other requests too.
     @Test func sourcesKeepTheirConnections() async throws {
         let session = try session("proxy")
         var route = Route()

@@ -90,7 +90,7 @@ struct HostileProxyTests {
         Session(configuration: try ProxyPeer.configuration(server, authentication), clock: clock)
     }
 
-    /// The size of a text that libcurl has read far beyond its own limits.
+    /// The size of a text that is far beyond libcurl's limits.
     private static let plenty = 1 << 20
 
     @Test(arguments: cutHeads + rows, Proxy.Authentication.allCases)

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// An HTTP proxy with Digest authentication behind a SOCKS proxy that has credentials too. libcurl 8.23 makes the proofs; with older
+/// An HTTP proxy with Digest authentication after a SOCKS proxy that has credentials too. libcurl 8.23 makes the proofs; with older
 /// versions, the session does.
 @Suite(.timeLimit(.minutes(3)))
 struct ProxyChainDigestTests {

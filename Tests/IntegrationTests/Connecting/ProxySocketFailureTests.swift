@@ -5,7 +5,7 @@ import Trellis
 /// The socket of a SOCKS proxy in front of an HTTP proxy makes no connection.
 @Suite(.timeLimit(.minutes(3)))
 struct ProxySocketFailureTests {
-    /// The error names the socket, never the name and the address that libcurl has in its place.
+    /// The error names the socket, never a name or an address that libcurl gets instead.
     @Test(arguments: [
         ("full", "Resource temporarily unavailable"), ("nowhere", "No such file or directory"),
     ])

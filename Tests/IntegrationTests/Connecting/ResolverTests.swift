@@ -103,7 +103,6 @@ struct ResolverTests {
         await session.shutdown()
     }
 
-    /// From 8.16 on, libcurl forgets addresses together with its connections.
     @Test func addressesOutliveTheConnectionsThatAnEngineLeaves() async throws {
         let server = try LoopbackServer { connection in
             while let head = try connection.readHead() {

@@ -176,7 +176,7 @@ struct RouteTests {
         await session.shutdown()
     }
 
-    /// Errors have the host of the URL, and no name that only libcurl knows.
+    /// Errors have the host of the URL, and no name or address that the route has for it.
     @Test(arguments: [false, true])
     func errorsHaveTheHost(_ isElsewhere: Bool) async throws {
         let gone = try ClosedPort()

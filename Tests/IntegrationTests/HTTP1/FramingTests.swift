@@ -36,7 +36,7 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A trailer that libcurl cannot parse is an error of the server, not a failure of libcurl.
+    /// A trailer that cannot be parsed is an error of the server.
     @Test(arguments: [
         Row("without a colon", "Nonsense"), Row("a fold", "X-T: 1\r\n fold"), Row("a fold first", " fold"),
         Row("no text", "\u{7F}\u{7F}"), Row("a head", "HTTP/1.1 200 OK"),
@@ -49,8 +49,7 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A malformed chunk is refused even after a refused connection: the first address of `localhost` may refuse the connection, and
-    /// libcurl keeps the number of that error.
+    /// A malformed chunk is refused even after a refused connection: the first address of `localhost` may refuse the connection.
     @Test func aChunkIsRefusedAfterAnAddressThatRefused() async throws {
         let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello")
         let request = Request("http://localhost:\(server.server.port)/bad")

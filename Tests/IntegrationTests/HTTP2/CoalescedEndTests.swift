@@ -7,8 +7,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The end of a response arrives even if it is in one piece with more bytes than libcurl reads at once. Before 8.1, libcurl drops the bytes
-/// that do not fit into its buffer, and waits for a socket on which no more data arrives.
+/// The end of a response arrives even if it is in one piece with more bytes than an engine reads at once.
 @Suite(.timeLimit(.minutes(3)))
 struct CoalescedEndTests {
     /// Responses of every size arrive. With sizes a little above 16 KiB and above 32 KiB, they once stopped.

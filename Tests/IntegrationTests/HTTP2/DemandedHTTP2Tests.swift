@@ -34,7 +34,6 @@ struct DemandedHTTP2Tests {
         try await server.waitUntilAllClosed()
     }
 
-    /// libcurl takes the idle connection of another request, of which it does not know that it has no streams.
     @Test func anIdleConnectionOverHTTP1IsNotUsed() async throws {
         let server = try LoopbackServer.https { _ in .text("ok") }
         let session = Session(configuration: server.sessionConfiguration())

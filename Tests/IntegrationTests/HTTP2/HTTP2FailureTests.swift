@@ -50,7 +50,7 @@ struct HTTP2FailureTests {
 
     @Test func streamRefusedForEverIsAnError() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
-        // libcurl itself repeats such a stream, and finally only reports that the connection died.
+        // The engine itself repeats such a stream, and gives up at last.
         let error = await peer.fails("/rst/before-head/REFUSED_STREAM", with: .http2, .receive)
         #expect(error?.isRetryable == true)
         try await peer.isHealthyAndLeavesNothing()
@@ -116,14 +116,12 @@ struct HTTP2FailureTests {
         ])
     func truncatedBodyIsReportedAsTruncated(_ way: HTTP2Peer.Way, _ path: String) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
-        // libcurl 7.88 may deliver neither a head nor a reset if both arrive in one read.
         let others: [TrellisError.Kind] = path == "/truncated/rst" ? [.receive, .http2] : []
         await expectFailure([.truncatedBody] + others) { try await peer.session.data(peer.request(path)) }
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A body that ends before its content-length is an error. libcurl reports only a violation of the protocol (RFC 9113,
-    /// section 8.1.1), as for a stream that the server has reset with that code.
+    /// A body that ends before its content-length is an error, or a violation of the protocol (RFC 9113, section 8.1.1).
     @Test(arguments: HTTP2Peer.Way.allCases)
     func bodyShorterThanItsLengthIsAnError(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -154,8 +152,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Bytes that are not frames are refused. The connection may end before libcurl reports the reason; newer versions send GOAWAY and wait
-    /// until the server closes the connection.
+    /// Bytes that are not frames are refused.
     @Test func bytesThatAreNoFramesAreRefused() async throws {
         let (clock, key) = (TestClock(), UUID().uuidString)
         let peer = try await HTTP2Peer(Self.started, .tls, clock: clock)

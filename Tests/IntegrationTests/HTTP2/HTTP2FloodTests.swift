@@ -4,14 +4,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that floods its connection with empty frames ends its own request and no other. Before 8.1, a call into libcurl lasts as long
-/// as the flood.
+/// A server that floods its connection with empty frames ends its own request and no other.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HTTP2FloodTests {
     private static let started = Peer.started("http2.py")
-    /// The kinds of floods. Before libcurl 8.1, each takes more than a second of processor time.
+    /// The kinds of floods.
     static let kinds =
         Scale.isFull ? ["empty-data", "padded-data", "window-updates", "unknown-frames"] : ["unknown-frames"]
     private static let idle = Duration.seconds(30)
@@ -33,7 +32,6 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Before libcurl 8.1, the other requests wait until the flood is over if they are on the same engine.
     @Test(arguments: Scale.isFull ? [EngineCount.automatic, .fixed(2)] : [.fixed(2)])
     func floodInsteadOfAHeadEndsItsRequestAndNoOther(_ engines: EngineCount) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls, engines: engines, clock: clock)
@@ -59,8 +57,7 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Expects the error of a flood. A newer libcurl returns during a flood and finds a body or a head without bytes, and some versions
-    /// treat some of these frames as an error. An older libcurl does the same if the peer floods more slowly than libcurl reads.
+    /// Expects the error of a flood, or of a body or a head without bytes.
     private func expectFlood<Success>(_ work: () async throws -> Success) async {
         let error = await expectFailure([.receive, .idleTimeout, .http2], of: work)
         guard error?.kind == .receive else { return }

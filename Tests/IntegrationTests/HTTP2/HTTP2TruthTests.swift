@@ -16,8 +16,8 @@ struct HTTP2TruthTests {
         "large-frame", "settings-length", "data-of-no-stream", "interleaved", "window-overflow", "compression",
     ]
 
-    /// Returns all ways to HTTP/2 with all violations and another argument, or, in the everyday run, a selection in which each of them occurs:
-    /// with a newer libcurl, each takes a tenth of a second.
+    /// Returns all ways to HTTP/2 with all violations and another argument, or, in the everyday run, a selection in which each of them
+    /// occurs.
     private static func violations(_ others: [String]) -> [(HTTP2Peer.Way, Pair)] {
         let all = HTTP2Peer.Way.allCases.flatMap { way in violations.product(others).map { (way, $0) } }
         return stride(from: 0, to: all.count, by: Scale.isFull ? 1 : 5).map { all[$0] }
@@ -69,7 +69,7 @@ struct HTTP2TruthTests {
         let peer = try await HTTP2Peer(Self.started, way)
         let key = UUID().uuidString
         async let answer = peer.session.data(peer.request("/goaway-pinged/\(key)"))
-        // libcurl has handled the PING when another connection has its turn, and then the response ends.
+        // The engine has handled the PING when another connection has its turn, and then the response ends.
         for path in ["/pinged/\(key)", "/go-on/\(key)"] {
             let scheme = way == .tls ? "https" : "http"
             _ = try await peer.session.data(peer.peer.url("other-\(way.rawValue)", path, scheme: scheme))

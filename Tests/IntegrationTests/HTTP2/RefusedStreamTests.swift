@@ -60,8 +60,8 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A POST that is refused and then reset is not repeated: libcurl itself repeats a refused request, and the reset has another meaning
-    /// than the refusal.
+    /// A POST that is refused and then reset is not repeated after the reset. The engine itself repeats a refused request, but a reset has
+    /// another meaning.
     @Test(arguments: HTTP2Peer.Way.allCases, Place.allCases)
     func aPostThatIsRefusedAndThenResetIsNotRepeated(_ way: HTTP2Peer.Way, _ place: Place) async throws {
         let peer = try await peer(way, place)

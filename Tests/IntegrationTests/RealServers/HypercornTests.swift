@@ -114,8 +114,7 @@ struct HypercornTests {
         await session.shutdown()
     }
 
-    /// The body's source has no more chunks, and has not ended either. Over HTTP/2, this server does not reset the stream, without which no
-    /// libcurl sees the end of the response.
+    /// The body's source has no more chunks, and has not ended either. Over HTTP/2, this server does not reset the stream.
     @Test(arguments: [Way.http1, .secureHTTP1])
     func theResponseEndsBeforeTheRequest(_ way: Way) async throws {
         let session = session(way)

@@ -99,7 +99,7 @@ struct RealProxySocketTests {
         await session.shutdown()
     }
 
-    /// The socket is that of a SOCKS proxy alone: libcurl reaches no other proxy in this way.
+    /// Only a SOCKS proxy can listen at a socket: libcurl reaches no other proxy in this way.
     @Test(arguments: ["http", "https"])
     func noHTTPProxyListensAtASocket(_ scheme: String) {
         let error = #expect(throws: TrellisError.self) { try Proxy("\(scheme)://localhost\(path)") }

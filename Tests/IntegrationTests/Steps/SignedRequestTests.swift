@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The bytes that a signer has seen are those that a server gets, from the running libcurl.
+/// A server gets the bytes that a signer has seen.
 @Suite(.timeLimit(.minutes(3)))
 struct SignedRequestTests {
     /// A signer that repeats everything that it sees in one field.

@@ -35,7 +35,7 @@ final class LeapingClock: EngineClock {
 }
 
 extension Session {
-    /// Creates a session that uses libcurl, and whose connections may be silent for as long as they like, unless its clock is advanced by
+    /// Creates a session over the network whose connections may be silent for as long as they like, unless its clock is advanced by
     /// ``LeapingClock/farAway``.
     convenience init(_ configuration: SessionConfiguration = SessionConfiguration(), leaping clock: LeapingClock) {
         var configuration = configuration

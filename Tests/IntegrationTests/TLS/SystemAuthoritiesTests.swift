@@ -57,7 +57,7 @@ struct SystemAuthoritiesTests {
         }
     }
 
-    /// Neither libcurl's copy of the file nor a connection that was made before is used after a change.
+    /// After a change, neither libcurl's copy of the file nor a connection that was made before is used.
     @Test(arguments: Kind.allCases)
     func aChangeIsNoticed(_ kind: Kind) async throws {
         let path = "\(try temporaryFolder("system-\(kind)"))/ca.pem"

@@ -10,8 +10,8 @@ import TrellisTesting
 struct KeptConnectionTests {
     private static let content = noise(3 << 20)
 
-    /// A transfer on a kept connection gets every byte, even if it is paused and resumed before libcurl has named the connection: that
-    /// connection is not mistaken for an idle one with unrequested bytes.
+    /// A transfer on a kept connection gets every byte, even if it is paused and resumed at once: the connection is not mistaken for an
+    /// idle one with unrequested bytes.
     @Test func everyByteArrives() async throws {
         let server = try LoopbackServer.http { _ in .init(body: .bytes(Self.content)) }
         var configuration = SessionConfiguration()

@@ -13,7 +13,6 @@ struct TwoWayTests {
         var request = request
         request.method = .post
         request.body = .stream(chunks)
-        // Some versions of libcurl deliver a head only when they next send.
         source.yield(Data("0\n".utf8))
         let stream = try await session.stream(request)
         var replies = stream.chunks.makeAsyncIterator()

@@ -62,7 +62,7 @@ struct UploadSocketTests {
             }
             guard let head = try connection.readHead() else { return }
             let request = try connection.readBody(of: head, storing: false)
-            // Because of this end, libcurl treats the connection as stale.
+            // Because of this end, the connection is not used again.
             if connection.ordinal == 1 { return connection.close() }
             let text = "\(request.bodyLength)"
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")

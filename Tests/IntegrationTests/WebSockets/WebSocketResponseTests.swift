@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The responses to the handshake of a WebSocket, over libcurl: refusals, responses of status 101 that break the rules (RFC 6455,
+/// The responses to the handshake of a WebSocket, over a socket: refusals, responses of status 101 that break the rules (RFC 6455,
 /// section 4.1), and right ones whose bytes come in unusual pieces.
 @Suite(.timeLimit(.minutes(3)))
 struct WebSocketResponseTests {

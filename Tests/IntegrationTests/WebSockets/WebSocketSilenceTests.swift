@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Servers that stop responding, over libcurl: in the handshake of a WebSocket, whose limits on time are those of a request, and after the
+/// Servers that stop responding: in the handshake of a WebSocket, whose limits on time are those of a request, and after the
 /// client's Close frame.
 @Suite(.timeLimit(.minutes(3)))
 struct WebSocketSilenceTests {

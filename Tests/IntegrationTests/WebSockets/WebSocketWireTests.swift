@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// WebSockets over libcurl against a server of the tests: the handshake with the steps of a request, and its wrong responses.
+/// WebSockets against a server of the tests: the handshake with the steps of a request, and its wrong responses.
 @Suite(.timeLimit(.minutes(3)))
 struct WebSocketWireTests {
     @Test func messagesPassInBothDirections() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// The settings of a session as its engines use them.
 @Suite struct EngineConfigurationTests {
-    /// libcurl knows whole seconds, and takes zero for no limit.
+    /// The engine counts whole seconds, and takes zero for no limit.
     @Test(arguments: [(0.001, 1), (0.5, 1), (1, 1), (90.7, 90)] as [(Double, Int)])
     func aShortLifetimeOfConnectionsIsALimit(_ seconds: Double, _ expected: Int) {
         var configuration = SessionConfiguration()

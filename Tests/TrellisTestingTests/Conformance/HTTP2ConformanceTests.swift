@@ -4,7 +4,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// The engine's HTTP/2 conforms to the rules that hold for every transport, and sends the same frames with every libcurl and nghttp2.
+/// The engine's HTTP/2 conforms to the rules that hold for every transport, and sends the same frames with every nghttp2.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: HTTP2Session.isAvailable, "needs nghttp2"))
 struct HTTP2ConformanceTests {
     /// The cases whose servers send bytes of HTTP/1.1.

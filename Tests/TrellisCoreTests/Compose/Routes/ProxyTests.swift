@@ -92,7 +92,7 @@ struct ProxyTests {
         #expect(text.contains("Proxy-Authorization") && text.contains("control character") && !text.contains("cret"))
     }
 
-    /// An older libcurl would prove to the HTTP proxy that it knows the SOCKS proxy's password, so that the proofs are made elsewhere.
+    /// An older libcurl would prove to the HTTP proxy that it knows the SOCKS proxy's password, so that the session makes the proofs.
     @Test func digestBehindASOCKSProxy() throws {
         let proxy = try Proxy("http://bob:y@b.example", authentication: .digest)
         let open = try proxy.reached(through: try Proxy("socks5h://a.example"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrellisCore
 
-/// A URL that begins with a host in place of a scheme is an error that proposes the URL with a scheme, with every libcurl.
+/// A URL that begins with a host instead of a scheme is an error that proposes the URL with a scheme, with every libcurl.
 struct MissingSchemeTests {
     private static func reason(_ error: TrellisError) -> String? {
         if case .invalidRequest(.url(let reason)) = error.reason { reason } else { nil }

@@ -25,7 +25,7 @@ struct FileHandOverTests {
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             state.withLock { $0.events = events }
             events.transportIsConnected()
-            // The event comes before the transport has the file, as with libcurl.
+            // The event comes before the transport has the file, as with an engine.
             events.transportNeedsBody()
             return self
         }

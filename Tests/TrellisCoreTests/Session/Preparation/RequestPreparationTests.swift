@@ -55,7 +55,7 @@ struct RequestPreparationTests {
         #expect(lines == ["Accept-Language: de", "User-Agent: test/1"])
     }
 
-    /// A transport gets the fields that are sent, which libcurl gets as lines.
+    /// A transport gets the fields that are sent, which the engine gets as lines.
     @Test func aTransportGetsTheSessionsFieldsAfterTheRequests() throws {
         for own in [[:], [.accept: "text/html"]] as [HTTPFields] {
             let prepared = try Self.prepare(Request("http://localhost/", headers: own)) {
@@ -120,7 +120,7 @@ struct RequestPreparationTests {
     }
 
     @Test func anEmptyValueIsSentAsOne() throws {
-        // libcurl sends an empty value for `Name;`; `Name:` would remove the field.
+        // An empty value is sent for `Name;`; `Name:` would remove the field.
         #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
     }
 

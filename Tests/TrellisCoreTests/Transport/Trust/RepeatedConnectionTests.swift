@@ -6,7 +6,7 @@ import Testing
 
 @_spi(Transport) @testable import TrellisCore
 
-/// libcurl sends a request again on another connection by itself, and the server shows other certificates there.
+/// An engine sends a request again on another connection by itself, and the server shows other certificates there.
 @Suite(.timeLimit(.minutes(3)))
 struct RepeatedConnectionTests {
     private struct Waiting: ServerTrustEvaluating {

@@ -115,8 +115,8 @@ struct TrustTableTests {
         }
     }
 
-    /// libcurl distinguishes the connections of two tables by the texts of their authorities: it does not read the lists, and one list may
-    /// have the path of another one that is gone.
+    /// libcurl distinguishes the TLS sessions of two tables by the texts of their authorities: it does not compare the lists, and one list
+    /// may have the path of another one that is gone.
     @Test func differentRevocationListsHaveDifferentMarks() async throws {
         func table(_ lists: [CertificateSource]) async throws -> TransferTrust {
             var tls = TLSConfiguration(authorities: .only([.pem(TestCertificates.rootPEM)]))

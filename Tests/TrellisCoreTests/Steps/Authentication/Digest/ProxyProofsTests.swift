@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrellisCore
 
-/// The proofs for requests for a tunnel, which the session makes in place of libcurl.
+/// The proofs for requests for a tunnel, which the session makes instead of libcurl.
 struct ProxyProofsTests {
     private static let target = "far.example:443"
 
