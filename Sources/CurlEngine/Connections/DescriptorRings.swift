@@ -1,4 +1,4 @@
-/// Rings of file descriptors, which keep an order of their own. Each descriptor is in one ring at most. Every change costs O(1).
+/// Rings of file descriptors, each with an order. Each descriptor is in one ring at most. Every change costs O(1).
 struct DescriptorRings {
     private struct Links {
         var previous: Int32 = -1

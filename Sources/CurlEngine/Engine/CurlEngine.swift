@@ -40,7 +40,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         didSet { if idleTimer == nil { setIdleTimer() } }
     }
 
-    /// Creates an engine. libcurl is set up with the first transfer.
+    /// Creates an engine, which has neither handles nor sockets before its first transfer.
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         self.configuration = configuration

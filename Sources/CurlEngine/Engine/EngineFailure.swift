@@ -110,7 +110,7 @@ package struct EngineFailure: Error, Sendable {
 
     /// The kind of the failure.
     package var kind: Kind { details.value.kind }
-    /// The description of the failure; libcurl's own if libcurl failed.
+    /// The description of the failure; libcurl's if libcurl failed.
     package var message: String { details.value.message }
     /// The CURLcode of the failure; 0 if it has none.
     package var code: Int { details.value.code }
@@ -145,10 +145,8 @@ package struct EngineFailure: Error, Sendable {
 
     private init(details: Boxed<Details>) { self.details = details }
 
-    /// Whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
-    /// after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another connection only if
-    /// it detects the failure while reading; and for a connection that ended without a response, which libcurl before 8.1 treats as a body
-    /// that was cut short.
+    /// Whether the connection failed, and not the request: HTTP/2 has failed outside a stream, for example after a GOAWAY that arrived
+    /// while the connection was idle; nothing could be sent; or the connection ended without a response.
     package var isConnectionFailure: Bool {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
@@ -176,19 +174,18 @@ package struct EngineFailure: Error, Sendable {
         EngineFailure(kind: kind, message: message, code: code)
     }
 
-    /// Returns the same failure with the system's error, for a connection without a socket: libcurl does not tell the reason.
+    /// Returns the same failure with the system's error, for a connection without a socket.
     func withoutSocket(_ error: Int32) -> EngineFailure {
         let reason = unsafe String(cString: strerror(error))
         return EngineFailure(kind: kind, message: "no socket could be created: \(reason)", code: code)
     }
 
-    /// Returns the same failure with the name of the interface, or the address of this machine, which some versions of libcurl leave out.
+    /// Returns the same failure with the name of the interface, or the address of this machine.
     func from(_ name: String) -> EngineFailure {
         EngineFailure(kind: kind, message: "\(name): \(message)", code: code)
     }
 
-    /// Returns the same failure of a connection to a Unix domain socket, with the socket and the system's error. libcurl names only the
-    /// host of the URL.
+    /// Returns the same failure of a connection to a Unix domain socket, with the socket and the system's error.
     func to(_ socket: TransferRoute.Socket, _ error: Int32) -> EngineFailure {
         let reason = error == 0 ? message : Self.systemText(error)
         return EngineFailure(kind: kind, message: "\(socket.text): \(reason)", code: code)

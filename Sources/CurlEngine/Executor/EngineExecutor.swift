@@ -168,7 +168,7 @@ import CCurl
 
     /// Runs the engine thread from its start to its end.
     ///
-    /// As soon as possible, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and needs to
+    /// As soon as possible, the loop runs inside a job of this executor. The runtime then knows the executor of the thread, and needs to
     /// compare only two words to find that an event of a connection may enter an actor of this executor.
     private func run() {
         meter.threadHasStarted()

@@ -58,7 +58,7 @@ struct HeadReader: Sendable {
         return status
     }
 
-    /// Begins the trailers, which have a limit of their own.
+    /// Begins the trailers, which have a separate limit.
     mutating func beginTrailers() { (scan.limit, scan.count, scan.is_trailers) = (limit, 0, true) }
 
     /// Reads fields up to the empty line after them; `nil` if that has not arrived.

@@ -18,7 +18,7 @@ struct LostLinks {
             let isNew = payload.uint32(at: 12) == UInt32.max
             return links.insert(index).inserted && !isNew ? index : nil
         case NetlinkMessage.Kind.deletedLink:
-            // The addresses of the link are removed with notifications of their own.
+            // The addresses of the link are removed with other notifications.
             links.remove(index)
             return nil
         default: return nil

@@ -3,7 +3,7 @@ import CCurl
 /// The evaluation of scripts for the automatic configuration of proxies (PAC), by libpacparser, which is looked up at run time.
 ///
 /// The library has one script at a time and must not be called by several threads, so the evaluations of a process are made one after the
-/// other, on a thread of their own: scripts look up names, and may loop without end. The first evaluation starts the thread, which ends
+/// other, on a separate thread: scripts look up names, and may loop without end. The first evaluation starts the thread, which ends
 /// when there has been none for some seconds. An evaluation cannot be interrupted. If one takes too long, all that wait for their turn
 /// fail, and so does every further one until the library has returned.
 package enum ProxyScriptRunner {
@@ -86,7 +86,7 @@ package enum ProxyScriptRunner {
     /// Whether the library is installed.
     package static var isAvailable: Bool { unsafe ccurl_pac_is_available(library) }
 
-    /// Replaces the name of the library; for tests in a process of their own, because a library that was loaded stays.
+    /// Replaces the name of the library; for tests in a separate process, because a library that was loaded stays.
     package static func replaceLibrary(with name: String) { Self.name.withLock { $0 = name } }
 
     /// Evaluates the function of a script.

@@ -101,7 +101,7 @@ package final class TransferRoute: Sendable {
     /// A direct connection.
     package static let direct = TransferRoute(Parts(), number: 0, limitNumber: 0)
 
-    /// Creates a route with its own connections.
+    /// Creates a route. Its connections serve no other route.
     ///
     /// - Parameters:
     ///   - whole: The route with all addresses of the server, if this one has one of them: the two share limits.

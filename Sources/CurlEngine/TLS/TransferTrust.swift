@@ -78,7 +78,7 @@ package final class TransferTrust: Sendable {
     /// The rules whose files have not been read. Transfers with these rules fail.
     package static let unread = TransferTrust(server: .unread, proxy: .unread, number: 0)
 
-    /// Creates rules with connections of their own.
+    /// Creates rules. Their connections serve no other rules.
     ///
     /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host, unless they
     ///   differ only in the version of the system's file; 0 is for rules without sources. libcurl must be able to distinguish their TLS
