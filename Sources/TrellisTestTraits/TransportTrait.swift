@@ -102,7 +102,7 @@ extension SourceLocation {
 }
 
 extension Trait where Self == TransportTrait {
-    /// Returns a trait that gives every case of a test a transport of its own: `.trellis(.router { … })`, `.trellis(.mock { … })`,
+    /// Returns a trait that gives every case of a test a separate transport: `.trellis(.router { … })`, `.trellis(.mock { … })`,
     /// `.trellis(.server { … })`, `.trellis(.application { … })`, `.trellis(.cassette("users"))` or `.trellis(.noNetwork)`.
     ///
     /// - Parameters:

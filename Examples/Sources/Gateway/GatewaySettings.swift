@@ -51,7 +51,7 @@ public struct GatewaySettings: Sendable {
         configuration.httpVersion = originVersion
         configuration.timeouts = Timeouts(
             connect: connectTimeout, responseHead: idleTimeout, idle: idleTimeout, total: nil)
-        // Over HTTP/1, each client's request has a connection of its own, so that none waits for a slow client.
+        // Over HTTP/1, each client's request has a separate connection, so that none waits for a slow client.
         configuration.limits = ConnectionLimits(total: maximumConnections, perOrigin: maximumConnections)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: certificateAuthorityFile)
         configuration.steps.redirectHandler = .doNotFollow

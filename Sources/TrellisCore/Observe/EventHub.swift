@@ -94,7 +94,7 @@ final class EventHub: Sendable {
         return Observer(id: id, queue: queue, detail: monitor.eventDetail)
     }
 
-    /// Delivers the events of a queue to a monitor, one after the other, in a task of its own.
+    /// Delivers the events of a queue to a monitor, one after the other, in a separate task.
     private func deliver(_ queue: EventQueue, to monitor: any EventMonitor, as id: Int) {
         let task = Task.detached { [weak self] in
             repeat {

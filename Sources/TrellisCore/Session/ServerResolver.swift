@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// A resolver that asks a server in a session of its own, as the core and the features beside it see it.
+/// A resolver that asks a server in a separate session, as the core and the features beside it see it.
 package protocol ServerResolver: NameResolver {
     /// The URL of the server.
     var url: String { get }

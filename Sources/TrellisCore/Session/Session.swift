@@ -338,7 +338,7 @@ extension Session {
         return .here(Pipeline(call, steps, for: conditions, session: self))
     }
 
-    /// Returns whether a call waits for nothing but its exchanges, so that it needs no task of its own.
+    /// Returns whether a call waits for nothing but its exchanges, so that it needs no separate task.
     func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
         guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
             !upgrades.mustPrepare

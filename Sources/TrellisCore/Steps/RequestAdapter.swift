@@ -38,7 +38,7 @@ public struct Adapter: RequestInterceptor {
         self.change = .waiting(change)
     }
 
-    /// Creates an adapter that calls a closure which does not wait. A call whose steps do not wait has no task of its own.
+    /// Creates an adapter that calls a closure which does not wait. A call whose steps do not wait has no separate task.
     public init(_ change: @escaping @Sendable (Request, CallContext) throws -> Request) {
         self.change = .immediate(change)
     }

@@ -67,7 +67,7 @@ extension DuplexConnection {
     /// The default leaves every wait to ``waitForBytes()``.
     package func readSoon() throws -> Data? { nil }
 
-    /// The default, `nil`, means that the connection has no thread of its own.
+    /// The default, `nil`, means that the connection has no separate thread.
     package var executor: (any TaskExecutor)? { nil }
 
     /// The default has no effect, for a connection on which nothing waits.

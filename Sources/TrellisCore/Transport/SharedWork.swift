@@ -2,7 +2,7 @@ import CurlEngine
 
 /// Work that runs once for all tasks that need its result at the same time.
 ///
-/// The work runs in a task of its own, with the task-local values of the first waiter. A waiter whose task is cancelled leaves at once, and
+/// The work runs in a separate task, with the task-local values of the first waiter. A waiter whose task is cancelled leaves at once, and
 /// the last one to leave cancels the work, which nobody waits for then. No result is kept.
 ///
 /// Work that its first waiter has left may never end. Its other waiters still wait, each for its own time, but no further task joins them:

@@ -4,7 +4,7 @@ import TrellisCore
 
 /// The state that the handles on a download share with the task that performs it.
 ///
-/// The work is a task of its own, which reads bodies and writes a file: none of it runs on the engine thread or on the shared
+/// The work is a separate task, which reads bodies and writes a file: none of it runs on the engine thread or on the shared
 /// pool, and a slow disk slows down the network.
 final class DownloadTask: SessionOperation {
     typealias Work = @Sendable (DownloadTask) async throws -> DownloadedFile

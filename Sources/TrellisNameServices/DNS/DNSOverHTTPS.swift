@@ -14,7 +14,7 @@ public import TrellisCore
 /// other are used, for at most 10 seconds. Otherwise they are kept for the shortest time to live, less the `Age` of the response (RFC 8484,
 /// section 5.1).
 ///
-/// The requests have a session of their own and tell nothing except the question: no `User-Agent`, no `Accept-Language`, no cookies.
+/// The requests have a separate session and tell nothing except the question: no `User-Agent`, no `Accept-Language`, no cookies.
 /// Redirects are not followed. Without `bootstrap` addresses, the system looks the server's name up.
 ///
 /// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the

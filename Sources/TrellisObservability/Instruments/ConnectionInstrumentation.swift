@@ -107,7 +107,7 @@ final class ConnectionInstrumentation: ConnectionObserver {
 
     private func publish() {
         let (earlier, source, retractions, changes) = state.withLock { state in
-            // A request that has another factory after this source is read starts a task of its own.
+            // A request that has another factory after this source is read starts a separate task.
             state.isPublishing = false
             let (earlier, source) = (state.source, instruments.latestSource)
             var retractions: [ConnectionChanges] = []

@@ -3,7 +3,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// The connections of Hummingbird's server: each is served by a task of its own, one request after the other.
+/// The connections of Hummingbird's server: each is served by a separate task, one request after the other.
 ///
 /// Hummingbird listens, accepts, counts the connections and ends them. Its `HTTP1Channel` would speak HTTP/1 on them, with NIO's parser and
 /// encoder, and is right for a server that makes its responses itself. A proxy needs more, which is written here:

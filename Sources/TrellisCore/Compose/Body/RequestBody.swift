@@ -68,7 +68,7 @@ public struct RequestBody: Sendable {
     /// Returns a body with chunks of bytes from an asynchronous sequence, read at the pace of the network.
     ///
     /// - Parameters:
-    ///   - chunks: The sequence, of `Data`, `[UInt8]` or similar elements. The sequence is iterated once, in a task of its own
+    ///   - chunks: The sequence, of `Data`, `[UInt8]` or similar elements. The sequence is iterated once, in a separate task
     ///     that is cancelled when the request ends. Sending the body a second time is an error of kind
     ///     ``TrellisError/Kind/bodyNotReplayable``. An error that the sequence throws ends the request with an error of kind
     ///     ``TrellisError/Kind/other``, whose ``TrellisError/underlying`` is the error of the sequence.

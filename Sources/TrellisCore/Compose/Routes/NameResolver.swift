@@ -15,7 +15,7 @@ package import CurlEngine
 /// ```
 ///
 /// A session keeps the addresses for their time to live, and asks once for several requests that need the same name at the same time. The
-/// resolver is called in a task of its own, never on the session's threads. The task is cancelled when no request waits for it any more,
+/// resolver is called in a separate task, never on the session's threads. The task is cancelled when no request waits for it any more,
 /// because of ``Timeouts/connect``, ``Timeouts/total`` or the cancellation of tasks. ``Timeouts/connect`` limits the lookup, and then the
 /// connecting.
 ///
@@ -64,7 +64,7 @@ public struct ResolvedAddresses: Sendable, Hashable {
 
 /// The system's resolver (`getaddrinfo`), for resolvers that know only some names.
 ///
-/// The system is asked on threads of their own, at most 16 at a time. It does not tell how long the addresses may be used: for 60 seconds.
+/// The system is asked on separate threads, at most 16 at a time. It does not tell how long the addresses may be used: for 60 seconds.
 public struct SystemNameResolver: NameResolver {
     /// Creates the resolver.
     public init() {}

@@ -27,7 +27,7 @@ public protocol Authenticator<Credential>: Sendable {
     /// - Throws: An error that keeps the request from being sent; the caller gets it unchanged.
     func apply(_ credential: Credential, to request: inout Request) async throws
 
-    /// Renews a credential. Runs once for any number of requests that wait for the result, in a task of its own: cancelling the
+    /// Renews a credential. Runs once for any number of requests that wait for the result, in a separate task: cancelling the
     /// request that began the refresh does not end the refresh.
     ///
     /// - Parameters:

@@ -216,7 +216,7 @@ struct CallRecord: Sendable {
     var endReason: (any Error)?
     /// The error with which the call was cancelled while it had neither an actor nor an exchange.
     var cancellation: (any Error)?
-    /// The task that performs the call, if it has a task of its own.
+    /// The task that performs the call, if it has a separate task.
     var work: Task<Void, Never>?
     /// The reason why the call waits besides a connection, for errors.
     var wait: CallWait?

@@ -16,7 +16,7 @@ struct HedgeRace: Sendable {
 
     /// Runs attempts until one of them has a response.
     ///
-    /// The attempts run in tasks of their own: the call does not wait for an attempt that has lost and ignores its cancellation.
+    /// The attempts run in separate tasks: the call does not wait for an attempt that has lost and ignores its cancellation.
     ///
     /// - Parameter context: The context of the first attempt.
     /// - Returns: The end of the attempt that won. Its context is the last hop's, with the counts of all

@@ -45,7 +45,7 @@ package final class RouteTable: Sendable {
     /// The parts of a route that is kept.
     private struct RouteKey: Hashable {
         let parts: TransferRoute.Parts
-        /// The number of the route of whose addresses this one has only one; 0 if there is none.
+        /// The number of the route with all addresses, if this one has only one of them; otherwise 0.
         let whole: Int
     }
 
@@ -189,7 +189,7 @@ package final class RouteTable: Sendable {
 
     /// Returns the route with these parts.
     ///
-    /// - Parameter whole: The route of whose addresses this one has only one, if any.
+    /// - Parameter whole: The route with all addresses, if this one has only one of them.
     func pooled(_ parts: TransferRoute.Parts, of whole: TransferRoute? = nil) -> TransferRoute {
         if parts.isDirect { return .direct }
         let key = RouteKey(parts: parts, whole: whole?.number ?? 0)

@@ -4,7 +4,7 @@ import Synchronization
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
 /// lives on an engine thread, and so do its exchanges.
 ///
-/// A verb runs the call in a task that it waits for (``run(_:)``). A handle runs it in a task of its own, for any number of readers
+/// A verb runs the call in a task that it waits for (``run(_:)``). A handle runs it in a separate task, for any number of readers
 /// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
 /// when it is cancelled.
 actor RequestActor: EngineActor {
@@ -206,7 +206,7 @@ actor RequestActor: EngineActor {
     /// Ends the call and its exchanges with an error.
     func cancel(_ error: any Error) { fail(error, .cancel) }
 
-    /// Stores the result of a call that was performed in a task of its own.
+    /// Stores the result of a call that was performed in a separate task.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
         settle(call.ended(with: result))

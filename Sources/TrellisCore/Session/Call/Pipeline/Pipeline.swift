@@ -939,7 +939,7 @@ package final class Pipeline: Sendable {
 
     // MARK: Functions of the session's owner
 
-    /// Returns the result of a function, which runs in a task of its own, within the limit on connecting. The function is cancelled when
+    /// Returns the result of a function, which runs in a separate task, within the limit on connecting. The function is cancelled when
     /// the time is over or the call ends, and is not waited for after that.
     ///
     /// - Throws: The error of the function; ``TrellisError`` of kind ``TrellisError/Kind/connectTimeout``; `CancellationError` in a

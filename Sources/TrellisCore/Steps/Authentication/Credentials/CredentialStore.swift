@@ -236,7 +236,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     // MARK: The refresh
 
-    /// Starts the refresh in a task of its own on the pool, which no call's cancellation reaches.
+    /// Starts the refresh in a separate task on the pool, which no call's cancellation reaches.
     private func refreshing(
         _ number: Int, _ credential: Credential, using session: RefreshSession
     ) -> Task<Void, Never> {

@@ -168,7 +168,7 @@ public actor CookieFile: CookieStorage {
     private func save(_ new: [CookieChange]) async {
         changes += new
         guard !changes.isEmpty else { return }
-        // The changes are written in a task of their own: they must be written even if the caller's task is cancelled.
+        // The changes are written in a separate task: they must be written even if the caller's task is cancelled.
         let task = saving ?? Task { await drain() }
         saving = task
         await BlockingThreadPool.waitUnlessCancelled(for: task)
