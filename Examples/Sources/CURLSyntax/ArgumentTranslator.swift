@@ -55,7 +55,7 @@ public struct ArgumentTranslator {
         try apply(option, value)
     }
 
-    /// Reads short options behind one dash, the last of which may have a value: `-sSL`, `-XPOST`, `-sX POST`.
+    /// Reads short options after one dash. The last may have a value: `-sSL`, `-XPOST`, `-sX POST`.
     private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) throws {
         var letters = argument.unicodeScalars.dropFirst()
         while let letter = letters.popFirst() {

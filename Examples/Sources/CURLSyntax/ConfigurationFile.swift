@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// The file of `-K`: options on lines, as curl reads them.
 ///
 /// A line is `option value`, `option = value` or `option: value`, with or without dashes. A value in quotes has the escapes `\\`, `\"`,
-/// `\t`, `\n`, `\r` and `\v`. A line that begins with `#` is a comment, and so is a `#` behind a blank and a value without quotes.
+/// `\t`, `\n`, `\r` and `\v`. A line that begins with `#` is a comment, and so is a `#` after a blank and a value without quotes.
 public enum ConfigurationFile {
     /// Returns the arguments that each line of the file stands for. An option never has its value on another line.
     public static func arguments(in bytes: Data) -> [[String]] {
@@ -42,7 +42,7 @@ public enum ConfigurationFile {
 }
 
 extension Substring {
-    /// The text before a `#` behind a blank, or before one at its beginning that a blank follows.
+    /// The text before a `#` after a blank, or before one at its beginning that a blank follows.
     fileprivate var withoutComment: Substring {
         var isAfterBlank = utf8.dropFirst().first.map { " \t".utf8.contains($0) } ?? true
         for index in utf8.indices {

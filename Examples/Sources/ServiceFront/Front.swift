@@ -8,7 +8,7 @@ public import TrellisService
 
 /// The routes of a small service that gets its data from another one, through a session.
 public enum Front {
-    /// A user, as the service behind it has them.
+    /// A user, as the inner service has them.
     public struct User: ResponseCodable, Sendable {
         /// The name.
         public var name: String
@@ -65,7 +65,7 @@ struct LastResponses<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The responses to failures of the service behind: its 404 is a 404, a session that is shut down a 503, a limit on time a 504, and every
+/// The responses to failures of the inner service: its 404 is a 404, a session that is shut down a 503, a limit on time a 504, and every
 /// other failure a 502. The reason goes to the log: it names hosts and addresses that are no business of clients.
 struct UpstreamErrors<Context: RequestContext>: RouterMiddleware {
     func handle(

@@ -19,7 +19,7 @@ public final class CharsetText {
         self.converter = converter
     }
 
-    /// Returns whether text in an encoding is UTF-8 as it is. The empty name is that of no encoding.
+    /// Returns whether text in an encoding is UTF-8 as it is. The empty name stands for no encoding.
     public static func isUTF8(_ charset: String) -> Bool {
         ["", "utf-8", "utf8", "us-ascii", "ascii"].contains { $0.utf8.elementsEqual(charset.utf8.map(lowercase)) }
     }

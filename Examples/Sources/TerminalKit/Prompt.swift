@@ -81,9 +81,9 @@ public struct PromptLine: Sendable {
         case end
     }
 
-    /// The bytes so far, without those of an incomplete sequence of a key.
+    /// The bytes so far, without the bytes of an incomplete sequence of a key.
     public private(set) var bytes: [UInt8]
-    /// Whether the bytes of a key follow, such as those of an arrow (ECMA-48, section 5.4).
+    /// Whether the bytes of a key follow, such as an arrow (ECMA-48, section 5.4).
     private var isInSequence = false
 
     /// Creates a line.

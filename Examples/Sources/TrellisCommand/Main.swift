@@ -32,7 +32,7 @@ enum Main {
             }
         }
         let status = await work.value
-        // Without exit handlers: those of OpenSSL would run while the thread of an engine may still close a connection.
+        // Without exit handlers: OpenSSL's would run while the thread of an engine may still close a connection.
         fflush(nil)
         _exit(interruption.hasHappened ? ExitStatus.interrupted : status)
     }

@@ -9,7 +9,7 @@ protocol Subcommand: ParsableCommand {
 
 /// The commands of the tool besides the sending of a request.
 enum Subcommands {
-    /// The commands, whose names begin with that of the tool, as the parser's messages show them.
+    /// The commands, whose names begin with the tool's, as the parser's messages show them.
     static var all: [any Subcommand.Type] {
         #if Gateway
         [GatewayCommand.self, ConversationOptions.self]

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The limits on the time of a client's connection, in place of those of a session, which does not know the client.
+/// The limits on the time of a client's connection. A session has others, and does not know the client.
 struct ClientLimits: Sendable {
     /// The time for which a connection without a request is kept.
     let idle: TimeAmount

@@ -49,7 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The instant at which the client is late with its bytes; `nil` if none are due.
     var inputDeadline: NIODeadline?
-    /// Whether ``inputDeadline`` is that of a head that has begun.
+    /// Whether ``inputDeadline`` is for a head that has begun.
     var hasHeadDeadline = false
     /// The instant at which the client is late with its reading; `nil` if there is nothing to read.
     var outputDeadline: NIODeadline?

@@ -20,7 +20,7 @@ struct ClientBody: AsyncSequence, Sendable {
 
     /// The bytes as they arrive. The sequence has one reader.
     let chunks: Chunks
-    /// The fields behind the body.
+    /// The fields after the body.
     let trailers: ReceivedTrailers
     /// Runs before the first chunk is read: a client that expects a 100 gets one.
     var whenRead: (@Sendable () async throws -> Void)?

@@ -9,7 +9,7 @@ import Trellis
 struct PassedRequest {
     let request: Request
 
-    /// - Parameter passesTrailers: Whether the fields behind the body are passed on. Otherwise their announcement is dropped.
+    /// - Parameter passesTrailers: Whether the fields after the body are passed on. Otherwise their announcement is dropped.
     init(_ head: RequestHead, to origin: Origin, passesTrailers: Bool) {
         let options = ConnectionOptions(head.fields)
         var fields = head.fields.filter { field in

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The fields behind a body that are passed on, in both directions (RFC 9110, section 6.5).
+/// The fields after a body that are passed on, in both directions (RFC 9110, section 6.5).
 enum TrailerFields {
     /// The names, in lower case, of fields that must not be trailers, because they concern the framing, the routing, the authentication or
     /// the content of a message, which a recipient needs before the body (RFC 9110, section 6.5.1).

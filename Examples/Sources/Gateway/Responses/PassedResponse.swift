@@ -7,14 +7,14 @@ enum PassedResponse {
     /// The failure of a response that cannot be passed on, because the gateway does not know its transfer coding.
     struct UnknownCoding: Error {}
 
-    /// Returns the final head: the fields of the response without those of the connection, with `Via`, and with `Cache-Status` if there is
+    /// Returns the final head: the fields of the response without fields of the connection, with `Via`, and with `Cache-Status` if there is
     /// a cache (RFC 9211, section 2: the cache that is nearest to the user comes last).
     static func head(of response: Response) throws -> HTTPResponse {
         var fields = HTTPFields(passed(response.headers))
         let codings = response.headers[values: .transferEncoding]
         guard codings.allSatisfy({ $0.lowercasedASCII() == "chunked" }) else { throw UnknownCoding() }
         let lengths = fields[values: .contentLength]
-        // The length of a chunked body is that of its chunks (RFC 9112, section 6.3); and a 204 has none (RFC 9110, section 8.6).
+        // The chunks give the length of a chunked body (RFC 9112, section 6.3); and a 204 has none (RFC 9110, section 8.6).
         if !codings.isEmpty || response.status.code == 204 {
             fields[.contentLength] = nil
         } else if lengths.count > 1 || lengths.first.map({ Int64($0) ?? -1 < 0 }) ?? false {
@@ -39,8 +39,8 @@ enum PassedResponse {
         return HTTPResponse(status: head.status, headerFields: HTTPFields(fields))
     }
 
-    /// Returns the fields without those of the connection, and without the services that the origin names for itself: a client would take
-    /// them for those of the gateway, and go around it (RFC 7838, section 2).
+    /// Returns the fields without fields of the connection, and without the services that the origin names for itself: a client would take
+    /// them for the gateway's, and go around it (RFC 7838, section 2).
     private static func passed(_ fields: HTTPFields) -> [HTTPField] {
         let options = ConnectionOptions(fields)
         return fields.filter { !options.contains($0.name) && $0.name.canonicalName != "alt-svc" }

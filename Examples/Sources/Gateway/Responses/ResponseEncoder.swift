@@ -21,7 +21,7 @@ struct ResponseEncoder {
     private var body = Body.pending
     private let isHTTP1_0: Bool
     private let isHead: Bool
-    /// Whether the client waits for a 100, of which it gets one: that of the origin, or that of the gateway.
+    /// Whether the client waits for a 100. It gets one: the origin's or the gateway's.
     private let expectsContinue: Bool
     /// Whether a 100 was written.
     private var hasContinued = false

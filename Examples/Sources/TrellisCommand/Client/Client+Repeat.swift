@@ -3,7 +3,7 @@ import Trellis
 
 /// The mode of `--repeat`: the same request again and again, whose bodies are read and dropped, and what that took.
 extension Client {
-    /// Sends the request so many times, and prints the times. Returns the exit status: that of the first failure, if any.
+    /// Sends the request so many times, and prints the times. Returns the exit status of the first failure, if any.
     func measure(_ count: Int) async -> CInt {
         do {
             let session = Session(configuration: try sessionConfiguration(try await options.makeSteps()))

@@ -2,7 +2,7 @@ import Trellis
 
 /// The outcome of a request, complete or up to its failure.
 struct Outcome {
-    /// The URL of the request, or that of the final response, with the fragment that the redirects pass on.
+    /// The URL of the request, or of the final response, with the fragment that the redirects pass on.
     var url: String
     var response: Response?
     var metrics = Metrics()

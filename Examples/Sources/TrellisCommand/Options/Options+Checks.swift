@@ -13,7 +13,7 @@ extension Options {
         guard seconds < 3e11 else { throw ValidationError("\(name) \(seconds) is no number of seconds.") }
     }
 
-    /// Checks the seconds of `--deadline`, of which 0 would leave no time for anything.
+    /// Checks the seconds of `--deadline`: 0 would leave no time for anything.
     static func requireDeadline(_ seconds: Double?) throws {
         try require("--deadline", seconds)
         guard seconds != 0 else {
@@ -42,7 +42,7 @@ extension Options {
         guard streaming.stream != .sse else { throw ValidationError("\(name) and --stream sse do not go together.") }
     }
 
-    /// The warnings about options of which a part has no effect.
+    /// The warnings about options that have no effect in part.
     var warnings: [String] {
         var warnings: [String] = []
         if let user = credentials.user, credentials.auth != .bearer, user[...].cut(at: ":") == nil {

@@ -8,7 +8,7 @@ struct JSONGrammar {
         let description: String
     }
 
-    /// The limit of nesting, which is that of Foundation's decoder and of most others.
+    /// The limit of nesting, which Foundation's decoder and most others have too.
     private static let maximumDepth = 512
 
     private let bytes: [UInt8]

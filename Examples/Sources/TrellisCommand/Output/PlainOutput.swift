@@ -32,7 +32,7 @@ struct PlainOutput: Output {
             try await write(Data((earlier + lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
         }
         guard showsProgress else { return }
-        // The length of an encoded body differs from that of the decoded body.
+        // An encoded body has another length than the decoded body.
         let isEncoded = head.headers.contains(.contentEncoding)
         progress = ProgressBar("", total: isEncoded ? nil : head.headers[.contentLength].flatMap { Int64($0) })
     }

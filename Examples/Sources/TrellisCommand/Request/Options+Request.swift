@@ -25,7 +25,7 @@ extension Options {
         return configuration
     }
 
-    /// Returns the proxies: that of the options, or else those of the environment.
+    /// Returns the proxy of the options, or else the proxies of the environment.
     static func proxyConfiguration(_ proxy: ProxyArgument?, _ noProxy: String?) -> ProxyConfiguration {
         if let proxy {
             return proxy.proxy.map { .always($0, except: ProxyExceptions(noProxy ?? "")) } ?? .direct
