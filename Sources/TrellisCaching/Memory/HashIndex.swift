@@ -2,14 +2,14 @@ import TrellisCore
 
 /// A key that knows its hash, so that the tables of a cache do not hash it again for each search.
 protocol HashedKey: Equatable, Sendable {
-    /// The hash, all of whose bits depend on the key.
+    /// The hash. All of its bits depend on the key.
     var number: Int { get }
 }
 
 /// The places of values in an array, found by the hashes of their keys. The keys themselves are with the values.
 ///
 /// A search compares numbers alone until it has found the hash, and copies no key. The table is half empty at least, and a value that is
-/// removed leaves no mark behind, so that a search is short however many values came and left.
+/// removed leaves no mark, so that a search is short however many values came and left.
 struct HashIndex: Sendable {
     private struct Slot {
         var hash: Int

@@ -86,7 +86,7 @@ extension CallContext {
     }
 
     /// The steps of the call's request that prove a name and a password. The steps belong to the caller's request: the request
-    /// behind a redirect may have been made by a handler.
+    /// after a redirect may have been made by a handler.
     private var ownCredentialSteps: [ObjectIdentifier] {
         guard let steps = call.request.attachedSteps?.given.network else { return [] }
         return steps.compactMap { step -> ObjectIdentifier? in

@@ -17,7 +17,7 @@ import Synchronization
 /// | rate limits and circuit breaker | for each exchange | ``exchangeInTurn(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:by:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
-/// | proxies | for each exchange, if there are several to try, or addresses behind one | ``sendThroughProxies(_:_:)`` |
+/// | proxies | for each exchange, if there are several to try, or addresses after one | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
 /// | signers | for each exchange, until a redirect leaves the origin | ``makeSignedExchange(of:permit:sizes:)`` |
 /// | the exchange | one request on the wire | ``sendOnce(_:_:)`` |
