@@ -3,8 +3,8 @@
 /// Threads are started as they are needed, up to ``maximumCount``; further work waits for one of them. A thread without work
 /// waits a while for more, because starting one costs more than most reads.
 ///
-/// Work that names its folder as its place takes at most a quarter of the threads that the work of other folders leaves, with all
-/// other work there: a disk that hangs must not hold up what needs other disks.
+/// Work may name its folder as its place. All work of a folder takes at most a quarter of the threads that the work of other folders
+/// leaves: a disk that hangs must not hold up what needs other disks.
 package enum BlockingThreadPool {
     /// The largest number of waiting threads in a process.
     package static var maximumCount: Int { 64 }

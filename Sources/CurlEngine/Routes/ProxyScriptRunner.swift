@@ -2,7 +2,7 @@ import CCurl
 
 /// The evaluation of scripts for the automatic configuration of proxies (PAC), by libpacparser, which is looked up at run time.
 ///
-/// The library has one script at a time and must not be called by several threads, so the evaluations of a process are made one after the
+/// The library has one script at a time and must not be called by several threads. So the evaluations of a process are made one after the
 /// other, on a separate thread: scripts look up names, and may loop without end. The first evaluation starts the thread, which ends
 /// when there has been none for some seconds. An evaluation cannot be interrupted. If one takes too long, all that wait for their turn
 /// fail, and so does every further one until the library has returned.

@@ -80,9 +80,9 @@ package final class TransferTrust: Sendable {
 
     /// Creates rules. Their connections serve no other rules.
     ///
-    /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host, unless they
-    ///   differ only in the version of the system's file; 0 is for rules without sources. libcurl must be able to distinguish their TLS
-    ///   sessions: by their contents, or by ``marked(_:_:)``.
+    /// - Parameter number: The number of the rules; 0 is for rules without sources. Rules for the same host have different numbers, unless
+    ///   they differ only in the version of the system's file. libcurl must be able to distinguish their TLS sessions: by their contents,
+    ///   or by ``marked(_:_:)``.
     package init(server: Rules, proxy: Rules, number: Int) {
         self.server = server
         self.proxy = proxy

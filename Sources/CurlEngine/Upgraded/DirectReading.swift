@@ -23,8 +23,8 @@ struct DirectReading {
     static let smallestCount = 8
     /// The largest one, after waits on the socket that were in vain.
     static let largestCount = 1 << 10
-    /// The number of reads after which the engine thread watches the socket again, and the reader suspends: a read on the socket does not
-    /// suspend, and pieces of a message that come without a pause would keep the other calls of the reader's actor waiting.
+    /// The number of reads after which the engine thread watches the socket again, and the reader suspends. A read on the socket does not
+    /// suspend: pieces of a message that come without a pause would keep the other calls of the reader's actor waiting.
     static let readsInARow = 1 << 10
     /// The number of reads on the socket after which one short wait is enough for the next beginning: messages that went to and fro for so
     /// long are likely to go on.

@@ -3,8 +3,8 @@ package import FoundationEssentials
 private import Glibc
 private import Synchronization
 
-/// The calls of readers and writers on the socket of a connection without TLS, each in the thread of its caller: an answer wakes the engine
-/// thread neither for its writer nor, while messages go to and fro, for its reader (``DirectReading``).
+/// The calls of readers and writers on the socket of a connection without TLS, each in the thread of its caller. An answer does not wake
+/// the engine thread for its writer. While messages go to and fro, it does not wake it for its reader either (``DirectReading``).
 extension SwitchedConnection {
     // MARK: Writing
 
@@ -45,8 +45,8 @@ extension SwitchedConnection {
 
     /// The number of readers of the process that wait on a socket.
     private static let waitingCount = Atomic(0)
-    /// The largest number of them: half of the cores, so that at least half of the pool's threads are never blocked; but one if there is a
-    /// single core, whose only thread is blocked for the time of a short wait.
+    /// The largest number of them: half of the cores, so that at least half of the pool's threads are never blocked. With a single core, it
+    /// is one, and the only thread is blocked for the time of a short wait.
     private static let maximumWaitingCount = max(1, DirectReading.coreCount / 2)
 
     /// Allows the reader to wait on the socket itself, because the connection has no TLS.
@@ -64,8 +64,8 @@ extension SwitchedConnection {
         case direct(socket: Int32, limits: (awake: Int64, asleep: Int64), beginning: UInt64?)
     }
 
-    /// Returns the next bytes of the peer if there are some, or if the reader waits on the socket itself and they come soon; otherwise
-    /// `nil`, also at the end of the peer's bytes, and the engine thread watches the socket.
+    /// Returns the next bytes of the peer if there are some, or if the reader waits on the socket itself and they come soon. Otherwise, and
+    /// at the end of the peer's bytes, returns `nil`, and the engine thread watches the socket.
     ///
     /// - Throws: The errors of ``read()``.
     package func readSoon() throws -> Data? {
