@@ -13,7 +13,7 @@ struct GatewayCommand: Subcommand {
         usage: "trellis gateway --listen HOST:PORT --origin URL [OPTION…]",
         discussion: """
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
-            nothing is followed, decoded or repeated, except that libcurl sends a request again that an HTTP/2 origin has refused \
+            nothing is followed, decoded or repeated, except that a request is sent again that an HTTP/2 origin has refused \
             unprocessed. The trailers of requests and of responses are passed on. Via, Age and Cache-Status are added, and the origin's \
             Alt-Svc is not passed on. Forwarded and X-Forwarded-For are passed on as the client has sent them: an origin must not believe \
             them. An origin that cannot be reached is a 502, and one that does not respond in time a 504; for a day after the end of its freshness, a stored response is used instead, unless it forbids that. \

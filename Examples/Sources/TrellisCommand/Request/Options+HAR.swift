@@ -11,7 +11,7 @@ struct RecordingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Record what goes over the wire in this file, with a MiB of each body, in the format of the network panels of browsers "
-                + "(HAR 1.2). The file is replaced. Fields that libcurl adds, such as Host, are not in it. Secrets are REDACTED "
+                + "(HAR 1.2). The file is replaced. Fields of the connection, such as Host, are not in it. Secrets are REDACTED "
                 + "unless --show-secrets is given.",
             valueName: "FILE"), completion: .file())
     var har: String?
