@@ -71,9 +71,9 @@ struct HSTSFileTests {
         #expect(!store.isSaving)
         clock.move(by: 2)
         try store.receive("max-age=1000", from: "https://a.example/")
-        #expect(store.isSaving)
+        // The write may be over before this looks.
+        while lines == written, !Task.isCancelled { await Task.yield() }
         try await store.flush()
-        #expect(lines != written)
         clock.move(by: 5)
         try store.receive("max-age=1000", from: "https://a.example/")
         try await store.flush()
