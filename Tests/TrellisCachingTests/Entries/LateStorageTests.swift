@@ -48,7 +48,7 @@ struct LateStorageTests {
     @Test func aLateStorageIsOneFailure() async throws {
         let (storage, clock) = (LateStorage(), TestClock())
         let world = CacheWorld(storage: storage, clock: clock) { _ in CacheWorld.response("one") }
-        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil, total: nil))
         let stream = try await world.session.stream(request)
         let hasEnded = Locked(false)
         let ending = Task {
@@ -73,7 +73,7 @@ struct LateStorageTests {
     @Test func aWriterThatComesTooLateIsDiscarded() async throws {
         let (storage, clock) = (LateStorage(opensLate: true), TestClock())
         let world = CacheWorld(storage: storage, clock: clock) { _ in CacheWorld.response("one") }
-        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil))
+        let request = Request(CacheWorld.url).withTimeouts(Timeouts(idle: nil, total: nil))
         let hasEnded = Locked(false)
         let call = Task {
             defer { hasEnded.withLock { $0 = true } }
