@@ -97,14 +97,15 @@ extension LoopbackServer {
         }
 
         private func enter(_ id: Int, _ waiter: Waiter) {
-            waiter.peer?.pause()
             let outcome: Result<Void, any Error>? = state.withLock { state in
                 if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
                 if waiter.condition(state.value) { return .success(()) }
+                // A peer that finds its condition met works on without a rest.
+                waiter.peer?.pause()
                 state.waiters[id] = waiter
                 return nil
             }
-            if let outcome { waiter.resume(with: outcome) }
+            if let outcome { waiter.continuation.resume(with: outcome) }
         }
 
         private func leave(_ id: Int) {

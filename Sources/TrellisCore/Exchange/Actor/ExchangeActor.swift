@@ -60,7 +60,7 @@ actor ExchangeActor: EngineActor {
         }
         guard waiters.collected == nil else { return reply.resume(with: .failure(TrellisError.secondReader)) }
         waiters.collected = reply
-        if !state.isSuspended { handle(.resume) }
+        begin()
     }
 
     /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
@@ -71,7 +71,12 @@ actor ExchangeActor: EngineActor {
         }
         waiters.inbox = inbox
         waiters.head = reply
+        begin()
+    }
+
+    private func begin() {
         if !state.isSuspended { handle(.resume) }
+        marks.begin()
     }
 
     func resume() { handle(.resume) }

@@ -48,6 +48,7 @@ struct ExchangeMarks: ~Copyable, Sendable {
 
         static let hasEnded = Marks(rawValue: 1 << 0)
         static let mayNotStart = Marks(rawValue: 1 << 1)
+        static let hasBegun = Marks(rawValue: 1 << 2)
     }
 
     private let marks = Atomic<UInt8>(0)
@@ -56,6 +57,12 @@ struct ExchangeMarks: ~Copyable, Sendable {
     private func has(_ mark: Marks) -> Bool { marks.load(ordering: .acquiring) & mark.rawValue != 0 }
 
     private func set(_ mark: Marks) { marks.bitwiseOr(mark.rawValue, ordering: .acquiringAndReleasing) }
+
+    /// Whether the engine has begun the exchange, which is listed before.
+    var hasBegun: Bool { has(.hasBegun) }
+
+    /// Records that the engine has begun the exchange.
+    func begin() { set(.hasBegun) }
 
     /// Whether the exchange has ended.
     var hasEnded: Bool { has(.hasEnded) }

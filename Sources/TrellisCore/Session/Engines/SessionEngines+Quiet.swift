@@ -26,7 +26,7 @@ extension SessionEngines {
     ) -> Set<ObjectIdentifier>? {
         let exchanges = all.flatMap(\.site.list.all)
         let exchanging = Set(exchanges.map(\.prepared.callID))
-        if exchanging.contains(where: isPeerAtWork) { return nil }
+        if !exchanges.allSatisfy({ $0.marks.hasBegun }) || exchanging.contains(where: isPeerAtWork) { return nil }
         var hasFollower = false
         var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
         for case let call as Call in calls where call.sender === session && Self.isUnderWay(call) {
