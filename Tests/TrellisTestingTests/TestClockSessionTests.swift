@@ -128,6 +128,21 @@ struct TestClockSessionTests {
         #expect(error?.isTimeout == true)
     }
 
+    /// A peer that finds its condition met does not rest, not even while it looks.
+    @Test func aPeerThatNeedNotWaitIsAtWork() async throws {
+        let call = UInt64.max - 1
+        let (isMet, wasAtWork) = (LoopbackServer.Waiters(true), Locked(false))
+        let work = PeerWork.beginning(of: call) {
+            try? await isMet.wait { isMet in
+                wasAtWork.withLock { $0 = PeerWork.isUnderWay(of: call) }
+                return isMet
+            }
+        }
+        await work()
+        #expect(wasAtWork.withLock { $0 })
+        #expect(!PeerWork.isUnderWay(of: call))
+    }
+
     /// A peer with several tasks that wait is one peer that rests: another peer of the same call is at work all the same.
     @Test func aPeerRestsOnceHoweverManyOfItsTasksWait() async throws {
         let call = UInt64.max

@@ -108,6 +108,26 @@ struct BlockedEngineTests {
         await world.session.shutdown()
     }
 
+    /// A test clock must not move while a call is about to begin.
+    @Test(arguments: [Kind.plain, .steps])
+    func aCallThatItsEngineHasNotBegunIsNotAtRest(_ kind: Kind) async throws {
+        let world = World()
+        var exchangesAtRest: Set<ObjectIdentifier>? {
+            world.session.engines.exchangesIfQuiet(of: world.session, [], sleepers: ([], false)) { _ in false }
+        }
+        let call = try await world.blockedCall(kind, false)
+        let list = try #require(world.session.engines.all.first).site.list
+        while list.all.isEmpty, !Task.isCancelled { await Task.yield() }
+        #expect(exchangesAtRest == nil)
+        world.end()
+        _ = try await world.transport.nextAttempt()
+        await world.session.settle()
+        #expect(exchangesAtRest?.count == 1)
+        call.cancel()
+        #expect(await call.value == .taskCancelled)
+        await world.session.shutdown()
+    }
+
     @Test(arguments: Kind.allCases)
     func allRequestsAreListedAndCancelled(_ kind: Kind) async throws {
         let world = World()
