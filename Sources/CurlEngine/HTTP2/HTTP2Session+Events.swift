@@ -27,8 +27,8 @@ extension HTTP2Session {
                 let session = unsafe context.session
                 let content = max(length - padding, 0)
                 session.judge(unsafe session.policy.didReceiveData(content: content, padding: padding, at: session.now))
-                guard isLast, let stream = unsafe stream else { return }
-                unsafe session.end(stream.stream, trailers: WireFields())
+                guard let stream = unsafe stream?.stream, isLast || session.isDecided(stream) else { return }
+                session.end(stream, trailers: WireFields())
             },
             closed: { context, stream, code, cause in
                 unsafe context.session.didClose(
@@ -126,11 +126,18 @@ extension HTTP2Session {
             stream.hasFinalHead = true
             let ends = unsafe head.ends
             unsafe delegate.stream(stream, didReceiveHead: wire)
-            if ends, stream.isActive { end(stream, trailers: WireFields()) }
+            if ends || isDecided(stream), stream.isActive { end(stream, trailers: WireFields()) }
         } catch {
             // A stream on which both sides have ended needs no reset.
             fail(stream, error, by: unsafe head.ends && stream.isRequestSent ? .failed : nil)
         }
+    }
+
+    /// Whether nothing but trailers can follow in a response, while the request is still being sent. The server may hold its end back until
+    /// it has the complete request, so the response ends by its length, as over HTTP/1.1.
+    fileprivate func isDecided(_ stream: HTTP2Stream) -> Bool {
+        guard stream.isActive, !stream.isRequestSent else { return false }
+        return unsafe stream.receiving.rest == 0
     }
 
     /// Finds the length of a response's body (RFC 9113, section 8.1.1).

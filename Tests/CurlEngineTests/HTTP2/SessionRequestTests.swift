@@ -259,6 +259,49 @@ struct SessionRequestTests {
         #expect(run.events.last == "end")
     }
 
+    /// Complete responses without the end of their stream: the status, the length, the bodies, and the last events.
+    static let complete: [(String, String?, [String], [String])] = [
+        ("200", "2", ["a", "b"], ["body ab", "end"]),
+        ("200", "0", [], ["head 200 content-length:0\n", "end"]),
+        ("204", nil, [], ["head 204", "end"]),
+        ("304", "2", [], ["head 304 content-length:2\n", "end"]),
+    ]
+
+    /// A server may hold the end of its stream back until it has the complete request.
+    @Test(arguments: complete)
+    func aResponseThatIsCompleteByItsLengthEndsBoth(
+        _ status: String, _ length: String?, _ body: [String], _ events: [String]
+    ) throws {
+        let run = try SessionRun()
+        try run.submit("POST", body: .stream(length: nil))
+        run.parts = [HTTP2BodyPart(count: 3), nil]
+        run.sent()
+        run.forgetEvents()
+        let fields = length.map { [("content-length", $0)] } ?? []
+        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.head(1, [(":status", status)] + fields))
+        for piece in body { run.receive(HTTP2Bytes.data(piece)) }
+        #expect(run.events.suffix(2) == events)
+        #expect(run.sentText() == ["SETTINGS 0: acknowledgement", "RST_STREAM 1: 0"])
+        // What follows is ignored.
+        run.receive(HTTP2Bytes.head(1, [("t", "1")], ends: true))
+        #expect(run.events.last == "end")
+        try run.submit()
+        #expect(run.sentText() == ["HEADERS 3, end"])
+    }
+
+    /// Trailers may follow the whole body of a response to a request that was sent.
+    @Test func aResponseToACompleteRequestEndsWithItsStream() throws {
+        let run = try SessionRun()
+        try run.submit()
+        run.sent()
+        run.receive(
+            HTTP2Bytes.settings(), HTTP2Bytes.head(1, [(":status", "200"), ("content-length", "1")]),
+            HTTP2Bytes.data("a"))
+        #expect(run.events.last == "body a")
+        run.receive(HTTP2Bytes.head(1, [("t", "1")], ends: true))
+        #expect(run.events.last == "end t:1\n")
+    }
+
     @Test func aResponseBesideTheRequest() throws {
         let run = try SessionRun()
         let stream = try run.submit("POST", body: .stream(length: nil))
