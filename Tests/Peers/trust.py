@@ -24,6 +24,7 @@ Prints {"ca": PATH, "folder": PATH, "ports": {NAME: PORT}}.
     mtls, mtls1.2    ask for a client certificate of clients.pem
     wants            as mtls, but does not require it
     mtls-other       as mtls, but for certificates of second.pem
+    asks-later       over HTTP/2, asks for a client certificate of clients.pem when a request has come
     stapled          as valid, with a stapled OCSP response; responds with a page of `openssl s_server`
     stapled-revoked  as stapled, but the response is that the certificate was revoked
     replaced         as valid, but the second request of a connection ends it without a response, and the next connection has the
@@ -117,6 +118,39 @@ def serve(raw, context, limit=None, end=None):
                 pass
         except OSError:
             pass
+
+
+def frames(connection):
+    """Returns the types and flags of the frames that an HTTP/2 client sends."""
+    data, start = b"", len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    while more := connection.recv(65536):
+        data += more
+        while len(data) >= start + 9 and len(data) >= (end := start + 9 + int.from_bytes(data[start : start + 3], "big")):
+            yield data[start + 3], data[start + 4]
+            start = end
+
+
+def ask_later(raw, context):
+    """Serves one request over HTTP/2, and asks for a certificate after its head. Responds with the common name in the certificate."""
+    try:
+        connection = context.wrap_socket(raw, server_side=True)
+        connection.sendall(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        received = frames(connection)
+        while next(received)[0] != 1:
+            pass
+        connection.verify_client_post_handshake()
+        # The answer to a PING comes after the certificate.
+        connection.sendall(bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]) + b"in order")
+        while next(received) != (6, 1):
+            pass
+        certificate = connection.getpeercert()
+        name = dict(pair for part in certificate["subject"] for pair in part)["commonName"] if certificate else "-"
+        head = bytes([0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88])
+        connection.sendall(head + bytes([0, 0, len(name), 0, 1, 0, 0, 0, 1]) + name.encode())
+        for _ in received:
+            pass
+    except (OSError, StopIteration):
+        pass  # The client has refused, and left.
 
 
 class Replaced:
@@ -279,7 +313,12 @@ def make_contexts():
         "mtls1.2": context(valid, clients=paths["clients.pem"], versions=ssl.TLSVersion.TLSv1_2),
         "wants": context(valid, clients=paths["clients.pem"], is_required=False),
         "mtls-other": context(valid, clients=paths["second.pem"]),
+        "asks-later": context(
+            valid, clients=paths["clients.pem"], is_required=False, versions=ssl.TLSVersion.TLSv1_3
+        ),
     }
+    contexts["asks-later"].post_handshake_auth = True
+    contexts["asks-later"].set_alpn_protocols(["h2"])
     for name, version in {
         "tls1.0": ssl.TLSVersion.TLSv1,
         "tls1.1": ssl.TLSVersion.TLSv1_1,
@@ -295,6 +334,7 @@ async def main():
     path, contexts, valid = make_contexts()
     ports = {name: listen(each) for name, each in contexts.items()}
     ports["replaced"] = listen_with(Replaced(contexts["valid"], contexts["expired"]).serve)
+    ports["asks-later"] = listen_with(lambda raw: ask_later(raw, contexts["asks-later"]))
     ports["stapled"] = await staple(valid, is_revoked=False)
     ports["stapled-revoked"] = await staple(valid, is_revoked=True)
     await peer.serve_until_stdin_ends({"ca": path, "folder": FOLDER, "ports": ports}, connections)

@@ -55,6 +55,8 @@ bool ccurl_tls_allow_taking(void *_Nullable context, bool takes);
 // Offers protocols in the handshakes of a context: their names, each after a byte with its length (RFC 7301, section 3.1). To be called in
 // a CURLOPT_SSL_CTX_FUNCTION, with libcurl's own offer turned off. Returns false if it cannot.
 bool ccurl_tls_offer(void *_Nullable context, const char *_Nonnull protocols, size_t length);
+// Makes a session fail if the server asks for the client's certificate from now on, after the handshake.
+void ccurl_tls_refuse_certificates(void *_Nullable session);
 struct ccurl_tls_stream;
 // Makes OpenSSL read and write a socket itself for a session that libcurl has set up on that socket. libcurl keeps the session until its
 // connection is closed, and the result with it, but may not be asked to send and receive any more. Returns NULL if memory has run out.

@@ -34,6 +34,7 @@ static struct {
   void (*error_text)(unsigned long, char *, size_t);
   void (*clear_errors)(void);
   int (*offer)(void *, const unsigned char *, unsigned);
+  void (*set_certificate_callback)(void *, int (*)(void *, void *), void *);
 } ssl;
 
 static bool has_ssl;
@@ -98,7 +99,7 @@ static void look_up(void) {
       "BIO_meth_set_read", "BIO_meth_set_write", "BIO_meth_set_ctrl", "BIO_meth_set_destroy", "BIO_new",
       "BIO_set_data",      "BIO_get_data",    "BIO_set_init",       "BIO_set_flags",   "BIO_clear_flags",
       "ERR_peek_error",    "ERR_error_string_n", "ERR_clear_error",
-      "SSL_CTX_set_alpn_protos"};
+      "SSL_CTX_set_alpn_protos", "SSL_set_cert_cb"};
   if (!ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names))) return;
   enum { SOURCE_AND_SINK = 0x0400 };
   method = ssl.new_method(ssl.new_kind() | SOURCE_AND_SINK, "trellis socket");
@@ -146,6 +147,15 @@ struct ccurl_tls_stream *ccurl_tls_take(void *session, int socket) {
   ssl.set_bio(session, bio, bio);
   ssl.control(session, READ_AHEAD, 1, NULL);
   return stream;
+}
+
+static int refuse(void *session, void *context) {
+  (void)session, (void)context;
+  return 0;
+}
+
+void ccurl_tls_refuse_certificates(void *session) {
+  if (session != NULL && is_available()) ssl.set_certificate_callback(session, refuse, NULL);
 }
 
 // OpenSSL takes an error that is left from another call for the result of its next one.

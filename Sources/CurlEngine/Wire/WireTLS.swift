@@ -113,6 +113,9 @@ final class WireTLS {
     /// Whether the server has agreed on HTTP/2.
     var hasAgreedOnHTTP2: Bool { result?.value.applicationProtocol == "h2" }
 
+    /// Ends the connection if the server asks for the client's certificate after the handshake (RFC 9113, section 9.2.3).
+    func refuseLateCertificates() { unsafe ccurl_tls_refuse_certificates(UnsafeMutableRawPointer(openSession)) }
+
     /// The transfer for which libcurl makes the handshake.
     var transfer: Transfer? { easy.transfer }
 

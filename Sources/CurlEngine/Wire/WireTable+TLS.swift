@@ -189,6 +189,7 @@ extension WireTable {
             end(transfer, .outOfMemory)
             return true
         }
+        link.tls?.refuseLateCertificates()
         connection.interest = interest
         promote(connection)
         transfer.connection.wire.isCounted = false

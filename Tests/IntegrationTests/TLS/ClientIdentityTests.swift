@@ -36,6 +36,15 @@ struct ClientIdentityTests {
         #expect(try await TrustPeer.answer(from: "valid", tls).hasPrefix("- "))
     }
 
+    /// The requests of others may share the connection (RFC 9113, section 9.2.3).
+    @Test func noIdentityIsShownAfterTheHandshakeOverHTTP2() async throws {
+        let tls = try await Self.tls("client.pem", "client.key")
+        let error = await #expect(throws: TrellisError.self) {
+            try await TrustPeer.answer(from: "asks-later", tls)
+        }
+        #expect(error?.description.contains("SSL_read") == true, "\(error.debugDescription)")
+    }
+
     @Test func bytesInPlaceOfFiles() async throws {
         var tls = try await TrustPeer.tls()
         let store = try Data(contentsOf: URL(filePath: try await TrustPeer.file("client.p12")))
