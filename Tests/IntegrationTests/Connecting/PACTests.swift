@@ -15,6 +15,9 @@ struct PACTests {
     /// A proxy that names itself.
     private static func proxy(_ name: String) throws -> LoopbackServer { try LoopbackServer.http { _ in .text(name) } }
 
+    /// A proxy that accepts connections and says nothing.
+    private static func silentProxy() throws -> LoopbackServer { try LoopbackServer { $0.waitUntilPeerCloses() } }
+
     private static func session(
         _ script: PACScript, credentials: [Proxy] = [], clock: TestClock? = nil,
         _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -146,12 +149,15 @@ struct PACTests {
     }
 
     /// The deadline of a request ends its wait for a script; later requests are sent when the script has returned.
+    ///
+    /// The script may have returned before the deadline is reached. Then the request waits for a proxy that says nothing.
     @Test func aScriptThatTakesTooLong() async throws {
-        let proxy = try Self.proxy("proxy"), clock = TestClock()
+        let proxy = try Self.proxy("proxy"), silent = try Self.silentProxy(), clock = TestClock()
         let script = Self.function(
             """
-            if (host == 'slow.invalid') { var end = +new Date() + 400; while (+new Date() < end) {} }
-            return 'PROXY 127.0.0.1:\(proxy.port)'
+            if (host != 'slow.invalid') return 'PROXY 127.0.0.1:\(proxy.port)';
+            var end = +new Date() + 400; while (+new Date() < end) {}
+            return 'SOCKS5 127.0.0.1:\(silent.port)'
             """)
         let session = Self.session(.text(script), clock: clock)
         let slow = session.request(Request("http://slow.invalid/").withTimeouts(Timeouts(total: .seconds(5))))
@@ -166,16 +172,21 @@ struct PACTests {
         try await expect("proxy", session, "http://quick.invalid/")
         #expect(proxy.requests.count == 1)
         await session.shutdown()
+        try await silent.waitUntilAllClosed()
     }
 
+    /// The script may have returned before the shutdown. Then the request waits for a proxy that says nothing.
     @Test func aShutdownEndsTheWait() async throws {
-        let script = Self.function("var end = +new Date() + 400; while (+new Date() < end) {} return 'DIRECT'")
+        let silent = try Self.silentProxy()
+        let script = Self.function(
+            "var end = +new Date() + 400; while (+new Date() < end) {} return 'SOCKS5 127.0.0.1:\(silent.port)'")
         let session = Self.session(.text(script))
         let request = session.request(Self.origin)
         let task = Task { try await request.data() }
         while await request.state == .initialized, !Task.isCancelled { await Task.yield() }
         await session.shutdown()
         await expectFailure([.cancelled]) { try await task.value }
+        try await silent.waitUntilAllClosed()
     }
 
     // MARK: Files and URLs
