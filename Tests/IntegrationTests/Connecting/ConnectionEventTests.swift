@@ -156,7 +156,7 @@ struct ConnectionEventTests {
     // MARK: Failures
 
     @Test func aConnectionThatIsRefused() async throws {
-        let port = try LoopbackServer.http { _ in .text("") }.port
+        let port = try ClosedPort().port
         let session = try session()
         await expectFailure([.connect]) { try await session.data("http://127.0.0.1:\(port)/") }
         await session.shutdown()
