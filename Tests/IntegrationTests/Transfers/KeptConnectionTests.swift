@@ -15,6 +15,8 @@ struct KeptConnectionTests {
     @Test func everyByteArrives() async throws {
         let server = try LoopbackServer.http { _ in .init(body: .bytes(Self.content)) }
         var configuration = SessionConfiguration()
+        // A second engine would be added under this load where a processor is idle, and would have connections of its own.
+        configuration.engines = .one
         configuration.limits.perOrigin = 4
         let session = Session(configuration: configuration)
         let rounds = Scale.isFull ? 40 : 6
