@@ -22,7 +22,7 @@ struct ProxyCredentialTests {
         configuration.proxy = rule
         configuration.eventMonitors = [texts, texts.logger]
         configuration.record(into: texts.recorder)
-        configuration.timeouts.connect = .seconds(5)
+        configuration.timeouts.connect = .seconds(60)
         change(&configuration)
         return Session(configuration: configuration)
     }
