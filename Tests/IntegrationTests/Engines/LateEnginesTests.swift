@@ -20,7 +20,7 @@ struct LateEnginesTests {
             let (begun, gate) = (LoopbackServer.Gate(), gate)
             task = Engines.onEngine(index, of: session) {
                 begun.open()
-                gate.wait(atMost: 10)
+                gate.wait(atMost: 100)
             }
             try await begun.opened()
         }
