@@ -55,6 +55,7 @@ struct ReachabilityTests {
     @Test func theCableIsPulled() async throws {
         try machine.ip("address add 198.51.100.2/24 dev cable0")
         try machine.ip("route add default via 198.51.100.1")
+        try await machine.reachability.waitUntilReachable()
         try await expect([
             ([], .reachable(.ethernetOrWiFi)),
             (["netns exec \(machine.other) ip link set cable0 down"], .notReachable),
@@ -131,6 +132,7 @@ struct ReachabilityTests {
     @Test func onlyUplinksMatterToSome() async throws {
         try machine.ip("address add 198.51.100.2/24 dev cable0")
         try machine.ip("route add default via 198.51.100.1")
+        try await machine.reachability.waitUntilReachable()
         let count = Locked(0)
         let monitor = NetworkMonitor(inside: { [machine] in machine.inside($0) })
         let observation = monitor.observeUplinks { count.withLock { $0 += 1 } }
