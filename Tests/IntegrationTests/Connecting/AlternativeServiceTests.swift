@@ -13,15 +13,14 @@ struct AlternativeServiceTests {
     /// The services that were selected, and those that failed.
     private final class Services: EventMonitor {
         private let list = Locked<[String]>([])
-        /// The gate that opens when a service was selected.
-        let selected = LoopbackServer.Gate()
+        /// The gate that opens when the request to a selected service has been admitted: it begins some time after the selection.
+        let admitted = LoopbackServer.Gate()
         var all: [String] { list.withLock { $0 } }
 
         func handle(_ event: RequestEvent) async {
             switch event.kind {
-            case .alternativeSelected:
-                list.withLock { $0.append("selected") }
-                selected.open()
+            case .alternativeSelected: list.withLock { $0.append("selected") }
+            case .admitted: if !all.isEmpty { admitted.open() }
             case .alternativeFailed(_, let error):
                 list.withLock { $0.append((error as? TrellisError)?.kind.rawValue ?? "\(error)") }
             default: break
@@ -102,7 +101,7 @@ struct AlternativeServiceTests {
             let request = try request(port, body: "\(number)")
             async let answer = session.data(request)
             if port == "silent", number == 2 {
-                try await services.selected.opened()
+                try await services.admitted.opened()
                 await session.settle()
                 clock.move(by: .seconds(10))
             }
