@@ -18,6 +18,9 @@ final class PythonProcess: @unchecked Sendable {
         var hasEnded = false
     }
 
+    /// Held while a process is started: otherwise another one could inherit a pipe before it is marked, and keep it open.
+    private static let starting = NSLock()
+
     private let input: FileHandle
     private let lock = NSLock()
     private var state = State()
@@ -26,10 +29,16 @@ final class PythonProcess: @unchecked Sendable {
 
     init(_ arguments: [String]) throws {
         let python = try #require(Peer.python, "TRELLIS_TEST_PYTHON is not set")
-        let stdin = try Self.pipe(), stdout = try Self.pipe()
-        let pid = try Self.spawn(python, ["-u"] + arguments, stdin: stdin.reading, stdout: stdout.writing)
-        close(stdin.reading)
-        close(stdout.writing)
+        let (pid, stdin, stdout) = try Self.starting.withLock {
+            let stdin = try Self.pipe(), stdout = try Self.pipe()
+            defer {
+                close(stdin.reading)
+                close(stdout.writing)
+            }
+            return (
+                try Self.spawn(python, ["-u"] + arguments, stdin: stdin.reading, stdout: stdout.writing), stdin, stdout
+            )
+        }
         input = FileHandle(fileDescriptor: stdin.writing)
         let output = FileHandle(fileDescriptor: stdout.reading)
         // A blocking read uses its own thread, because it would block the concurrency pool.
