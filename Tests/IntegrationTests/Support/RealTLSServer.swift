@@ -59,7 +59,7 @@ final class RealTLSServer: Sendable {
         trap end EXIT
         trap : INT
         reached() {
-            for count in $(seq 300); do
+            for count in $(seq 6000); do
                 grep -qs "$1" $2 && return
                 sleep 0.01
             done
