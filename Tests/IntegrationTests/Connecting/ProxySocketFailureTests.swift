@@ -10,7 +10,7 @@ struct ProxySocketFailureTests {
         ("full", "Resource temporarily unavailable"), ("nowhere", "No such file or directory"),
     ])
     func theErrorNamesTheSocket(_ name: String, _ reason: String) async throws {
-        let folder = try temporaryFolder("proxy-socket")
+        let folder = try temporaryFolder("proxy-socket-\(name)")
         let full = try FullSocket(at: "\(folder)/full")
         let path = "\(folder)/\(name)"
         var configuration = SessionConfiguration()

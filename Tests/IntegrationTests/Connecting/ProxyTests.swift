@@ -278,7 +278,7 @@ struct ProxyTests {
 
     @Test func aSocketGoesPastTheProxy() async throws {
         let gone = try ClosedPort()
-        let path = try temporaryFolder("unix") + "/socket"
+        let path = try temporaryFolder("past-proxy") + "/socket"
         let server = try LoopbackServer.http(on: .unix(path: path)) { _ in .text("ok") }
         var configuration = try ProxyPeer.configuration(gone.url(), .digest)
         configuration.route = try .unixSocket(path)

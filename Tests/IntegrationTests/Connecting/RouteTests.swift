@@ -55,7 +55,7 @@ struct RouteTests {
 
     @Test(arguments: [false, true])
     func aSessionHasASocket(_ isAbstract: Bool) async throws {
-        let name = isAbstract ? "trellis-test-\(UUID().uuidString)" : try temporaryFolder("route") + "/socket"
+        let name = isAbstract ? "trellis-test-\(UUID().uuidString)" : try temporaryFolder("route-session") + "/socket"
         let server = try Self.server("socket", on: isAbstract ? .abstract(name: name) : .unix(path: name))
         let plain = try Self.server("plain")
         let session = try Self.session { $0.unixSocket = try isAbstract ? .abstract(name) : .path(name) }

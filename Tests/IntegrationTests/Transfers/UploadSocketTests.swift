@@ -17,7 +17,8 @@ struct UploadSocketTests {
         case .data: return .data(data)
         case .file:
             let path = try temporaryFolder("uploads") + "/body"
-            try data.write(to: URL(filePath: path))
+            // Other tests may be sending the file.
+            try data.write(to: URL(filePath: path), options: .atomic)
             return .file(path)
         case .stream:
             return .stream(length: Int64(data.count)) {
