@@ -122,6 +122,8 @@ struct HostileSOCKSTests {
         let peer = try success(address, isSlow: isSlow)
         var configuration = SessionConfiguration()
         configuration.proxy = .always(try Proxy("socks5h://127.0.0.1:\(peer.port)"))
+        // Both sides take turns for each of up to 260 bytes.
+        configuration.timeouts.connect = .seconds(100)
         let session = Session(configuration: configuration)
         #expect(try await session.string("http://far.invalid/") == "ok")
         await session.shutdown()
