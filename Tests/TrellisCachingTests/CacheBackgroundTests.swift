@@ -95,7 +95,8 @@ struct CacheBackgroundTests {
     /// The validation in progress ends with the session, and none begins after that.
     @Test func theShutdownCancelsTheValidation() async throws {
         let count = Locked(0)
-        let world = World { _ in
+        // The shutdown waits for two seconds of a clock that stands still.
+        let world = World(clock: TestClock()) { _ in
             let number = count.next()
             if number > 1 { try await LoopbackServer.Gate().opened() }
             return World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
