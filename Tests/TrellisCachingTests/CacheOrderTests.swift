@@ -87,9 +87,11 @@ struct CacheOrderTests {
     }
 
     /// Returns a world whose responses are numbers.
+    ///
+    /// The clock stands still, so that the limit on the wait for a storage ends none.
     private func counting(_ storage: any CacheStorage, _ fields: HTTPFields = World.fields()) -> CacheWorld {
         let count = Locked(0)
-        return World(storage: storage) { _ in
+        return World(storage: storage, clock: TestClock()) { _ in
             let number = count.next()
             return World.response("\(number)", fields)
         }
@@ -116,7 +118,7 @@ struct CacheOrderTests {
         let world = counting(storage)
         let old = Task { try await world.get()[0] }
         try await storage.isReached.opened()
-        // More than the second within which requests count as sent together; the time in the queue is real.
+        // More than the second within which requests count as sent together.
         world.pass(2)
         #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "2")
         storage.gate.open()
@@ -133,7 +135,7 @@ struct CacheOrderTests {
         let old = Task { try await world.get() }
         try await storage.isReached.opened()
         try await world.cache.remove(World.url)
-        // More than the second within which requests count as sent together; the time in the queue is real.
+        // More than the second within which requests count as sent together.
         world.pass(2)
         #expect(try await world.get()[0] == "2")
         storage.gate.open()
@@ -177,7 +179,7 @@ struct CacheOrderTests {
             try await gate.opened()
             return try await body.bytes(in: range)
         }
-        let world = World(storage: storage) { request in
+        let world = World(storage: storage, clock: TestClock()) { request in
             request.headers.contains(.ifNoneMatch)
                 ? World.response("", status: 304, World.fields()) : World.response("one", World.fields())
         }
