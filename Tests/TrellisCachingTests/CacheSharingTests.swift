@@ -21,9 +21,11 @@ struct CacheSharingTests {
 
     // MARK: Equal requests
 
+    // The clocks stand still, so that the limit on the wait of one request for another ends none.
+
     @Test func equalMissesAtTheSameTimeSendOneRequest() async throws {
         let gate = LoopbackServer.Gate()
-        let world = World.waiting(at: gate)
+        let world = World.waiting(at: gate, clock: TestClock())
         let results = try await withThrowingTaskGroup(of: [String].self) { group in
             for _ in 1...20 { group.addTask { try await world.get() } }
             await untilWaiting(19, world)
@@ -45,7 +47,7 @@ struct CacheSharingTests {
     func aResponseThatIsNotStoredIsNotShared(_ isFailing: Bool) async throws {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
-        let world = World { _ in
+        let world = World(clock: TestClock()) { _ in
             let number = count.next()
             try await gate.opened()
             if number == 1, isFailing {
@@ -67,7 +69,7 @@ struct CacheSharingTests {
 
     @Test func aCancelledRequestHandsOver() async throws {
         let gate = LoopbackServer.Gate()
-        let world = World.waiting(at: gate)
+        let world = World.waiting(at: gate, clock: TestClock())
         let first = try await world.begin()
         let others = (1...3).map { _ in Task { try await world.get() } }
         await untilWaiting(3, world)
@@ -85,7 +87,6 @@ struct CacheSharingTests {
     func aStreamThatIsCutHoldsUpNoOther(_ isLeft: Bool) async throws {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
-        // The clock stands still, so that the limit on the wait ends none.
         let world = World(clock: TestClock()) { _ in
             let number = count.next()
             return MockResponse(headers: Self.fields()) { writer in
@@ -155,7 +156,7 @@ struct CacheSharingTests {
     @Test(arguments: [(RequestPriority.low, RequestPriority.normal), (.normal, .high), (.low, .high)])
     func aMoreUrgentRequestIsSent(_ first: RequestPriority, _ second: RequestPriority) async throws {
         let gate = LoopbackServer.Gate()
-        let world = World { request in
+        let world = World(clock: TestClock()) { request in
             if request["x-priority"] == "\(first)" { try await gate.opened() }
             return World.response("one")
         }
