@@ -16,7 +16,8 @@ package final class CacheWorld: Sendable {
     private let made = Locked<Session?>(nil)
 
     package init(
-        policy: CachePolicy = CachePolicy(), storage: any CacheStorage = MemoryCacheStorage(), clock: TestClock? = nil,
+        policy: CachePolicy = CachePolicy(), storage: any CacheStorage = MemoryCacheStorage(),
+        clock: (any Clock<Duration>)? = nil,
         _ change: (inout SessionConfiguration) -> Void = { _ in },
         _ handler: @escaping MockTransport.Handler
     ) {

@@ -13,8 +13,42 @@ import TrellisTesting
 struct CacheShutdownTests {
     private typealias World = CacheWorld
 
+    /// A test clock that counts the waits with a limit, which look at it each time that it is moved.
+    private final class WatchedClock: SessionClock {
+        private final class Side: EngineClock {
+            private let base: any EngineClock
+            let waits = Locked(0)
+
+            init(_ base: any EngineClock) { self.base = base }
+
+            func now() -> EngineInstant { base.now() }
+            func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
+                base.sleep(until: deadline, from: now)
+            }
+            func onAdvance(_ wake: @escaping @Sendable () -> Void) {
+                base.onAdvance(wake)
+                waits.withLock { $0 += 1 }
+            }
+        }
+
+        private let base = TestClock()
+        private let side: Side
+
+        init() { side = Side(base.engineSide) }
+
+        var engineSide: any EngineClock { side }
+        var now: TestClock.Instant { base.now }
+        var minimumResolution: Duration { base.minimumResolution }
+        var waitCount: Int { side.waits.withLock { $0 } }
+
+        func move(by duration: Duration) { base.move(by: duration) }
+        func sleep(until deadline: TestClock.Instant, tolerance: Duration?) async throws {
+            try await base.sleep(until: deadline, tolerance: tolerance)
+        }
+    }
+
     @Test(arguments: [false, true]) func nothingIsStoredAfterTheEndOfTheSession(_ isConfirmed: Bool) async throws {
-        let (storage, clock, requests) = (GatedStorage(), TestClock(), Locked(0))
+        let (storage, clock, requests) = (GatedStorage(), WatchedClock(), Locked(0))
         let world = World(storage: storage, clock: clock) { _ in
             var fields: HTTPFields = [.cacheControl: "max-age=60, stale-while-revalidate=30", .server: "first"]
             if isConfirmed { fields[.eTag] = "\"1\"" }
@@ -24,6 +58,8 @@ struct CacheShutdownTests {
         }
         _ = try await world.get()
         world.pass(70)
+        // The validation waits for its storage, for no longer than five seconds, and the session for the validation.
+        var waitCount = clock.waitCount + 1
         #expect(try await world.get()[1] == "trellis; hit; ttl=-10; detail=stale-while-revalidate")
         try await storage.isReached.opened()
         let session = try world.session
@@ -31,9 +67,12 @@ struct CacheShutdownTests {
         while !session.life.isShutDown, !Task.isCancelled { await Task.yield() }
         for _ in 0..<1000 where !session.life.hasEnded { await Task.yield() }
         #expect(!session.life.hasEnded)
-        // The limit begins when the engines have ended.
+        // The limit of the session begins when its engines have ended.
         while !session.life.hasEnded, !Task.isCancelled {
-            clock.move(by: .seconds(1))
+            if clock.waitCount > waitCount {
+                waitCount = clock.waitCount
+                clock.move(by: .seconds(2))
+            }
             await Task.yield()
         }
         await shutdown.value
