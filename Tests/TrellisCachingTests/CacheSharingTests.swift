@@ -141,11 +141,8 @@ struct CacheSharingTests {
         try await world.transport.waitUntilRequested(count: 2)
         await untilWaiting(1, world)
         // The second wait has a second left. With five of them, it would not end here.
-        for _ in 1...4 {
-            for _ in 1...100 { await Task.yield() }
-            await (try world.session).settle()
-            clock.move(by: .seconds(1))
-        }
+        await clock.waitForSleepers()
+        clock.move(by: .seconds(1))
         try await world.transport.waitUntilRequested(count: 3)
         gate.open()
         for other in others { #expect(try await other.value[0] == "one") }
