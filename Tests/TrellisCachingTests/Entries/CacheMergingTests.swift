@@ -71,7 +71,7 @@ struct CacheMergingTests {
     @Test(arguments: [false, true])
     func afterAStaleResponseAllThatWaitAskAtTheSameTime(_ isUnreachable: Bool) async throws {
         let (first, rest, count) = (LoopbackServer.Gate(), LoopbackServer.Gate(), Locked(0))
-        let world = World { _ in
+        let world = World(clock: TestClock()) { _ in
             let number = count.next()
             if number == 1 { return World.response("one", [.cacheControl: "max-age=60, stale-if-error=600"]) }
             try await (number == 2 ? first : rest).opened()
