@@ -76,8 +76,8 @@ struct MetricTests {
         one.connect()
         async let second = backends { try await session.data(Self.url).0 }
         while backends.tracer.activeSpans.count < 2, !Task.isCancelled { await Task.yield() }
-        await session.settle()
-        clock.move(by: .seconds(2))
+        // The span begins before the request is in the queue.
+        await clock.advance(by: .seconds(2))
         for attempt in [one, nil] {
             let attempt = if let attempt { attempt } else { try await transport.nextAttempt() }
             attempt.respond(status: 204)
