@@ -105,11 +105,8 @@ struct ResendTests {
         async let answer = backends { try await session.data(Self.url).0 }
         let slow = try await transport.nextAttempt()
         slow.connect()
-        while transport.attempts.count < 2 {
-            clock.move(by: .seconds(1))
-            await session.settle()
-            await Task.yield()
-        }
+        await clock.waitForSleepers()
+        clock.move(by: .seconds(1))
         let quick = try await transport.nextAttempt()
         quick.respond("quick")
         #expect(try await answer == Data("quick".utf8))
