@@ -104,6 +104,8 @@ struct FaultPlanTests {
         let session = Session(configuration: server.sessionConfiguration())
         #expect(try await Self.statuses(session, server.url(), 3) == [0, 204, 204])
         #expect(server.acceptedCount == 2)
+        // The client knows of the failure before the server does.
+        try await server.waitUntilAllClosed()
         #expect(server.handshakeFailures.count == 1)
     }
 
