@@ -68,6 +68,7 @@ struct TransportNamesTests {
             let text = try await withTransport(transport) { try await session.string("http://name.example/") }
             #expect(text == name)
         }
-        #expect(asked.withLock { $0 } == ["first", "first", "second", "second"])
+        // The question about IPv6 is given up if the answer about IPv4 comes much earlier.
+        #expect(asked.withLock { Set($0) } == ["first", "second"])
     }
 }
