@@ -112,7 +112,8 @@ def framing(check, gateway, origin):
 
 def kept(check, start):
     """Checks of a short time for connections without a request."""
-    gateway = start("--keep-alive", "3")
+    # On a slow machine, the time must be enough for a request of this client.
+    gateway = start("--keep-alive", "10")
     fresh, used, half = gateway.connect(), gateway.connect(), gateway.connect()
     used.send(request("/"))
     answer = used.response()
