@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A new folder for the files of a test, which is removed when the test process ends.
 ///
@@ -10,7 +11,7 @@ struct TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
-        path = "\(Self.all)/\(UUID().uuidString.prefix(8))"
+        path = "\(Self.all)/\(Self.count.add(1, ordering: .relaxed).newValue)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 
@@ -45,6 +46,9 @@ struct TemporaryFolder: Sendable {
 
     /// Removes the folder before the test process ends.
     func removeAll() { try? FileManager.default.removeItem(atPath: path) }
+
+    /// The number of them so far, by which they are named.
+    private static let count = Atomic(0)
 
     /// The folder of all of them, which only this user may read.
     private static let all: String = {
