@@ -105,7 +105,7 @@ def user(number):
 def load():
     """Ends a service under load. The clients play a load balancer: they send requests as long as the service says that it is healthy. Between
     the answer of a client's probe and the arrival of its next request passes far less time than the announcement takes."""
-    service = Service(origin, HTTP_TIMEOUTS_TOTAL="300", ANNOUNCEMENT="10", GRACE="120")
+    service = Service(origin, HTTP_TIMEOUTS_TOTAL="300", ANNOUNCEMENT="30", GRACE="120")
     check("one line tells the port", "listening on 127.0.0.1:%d\n" % service.port, service.line)
     check("a user of the service behind", user(700), service.get("/users/700"))
     check("a user that is not there", 404, service.get("/users/404")[0])
