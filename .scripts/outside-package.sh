@@ -4,8 +4,8 @@
 # products with traits are built and run by Examples, which depends on Trellis in the same way.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
-# The folder stays between runs, so that only what changed is built again.
-folder=${TMPDIR:-/tmp}/trellis-outside-$(id -u)
+# The folders stay between runs, so that only what changed is built again. Another checkout, whose tests may run now too, has its own.
+folder=${TMPDIR:-/tmp}/trellis-outside-$(id -u)-$(cksum <<<"$repository" | cut -d' ' -f1)
 mkdir -p "$folder/Sources/outside" "$folder/Sources/core"
 
 cat > "$folder/Package.swift" <<SWIFT
@@ -77,7 +77,7 @@ echo "A user of the core resolves swift-http-types alone."
 # Checks that a user of a product with a trait resolves these of the packages that Trellis names, and none of its others. Packages that the
 # named ones need are not compared, because they change with the versions of these.
 check_trait() { # TRAIT PACKAGE…
-    local trait=$1 folder=${TMPDIR:-/tmp}/trellis-outside-$1-$(id -u) named wanted resolved
+    local trait=$1 folder=$folder-$1 named wanted resolved
     shift
     named=$(sed -n 's|.*\.package(url: ".*/\([^/"]*\)".*|\1|p' "$repository/Package.swift")
     wanted=$(printf '%s\n' swift-http-types "$@" | sort | tr '\n' ' ')
