@@ -36,7 +36,7 @@ import Testing
         let file = try folder.write(Data(count: 1_000_000), to: "upload")
         // The first line may be drawn before any byte has gone. The time that is left is known afterwards.
         let terminal = try await terminal(
-            columns: columns, showing: " left", ["-T", file, "--limit-rate", "100K", "\(url)/request"])
+            columns: columns, showing: " left", ["-T", file, "--limit-rate", "10K", "\(url)/request"])
         let line = terminal["shown"][0].text
         #expect(line.contains(#/^sent [━─]+ \d+ %  .* KiB of 976\.6 KiB  .*/s  .* left$/#), "\(line)")
         #expect(line.count < columns && terminal["status"] == 130)
