@@ -29,6 +29,8 @@ final class FileServer: Sendable {
         case silent(LoopbackServer.Gate)
         /// The given number of bytes of the body, followed by about 20 kB per second.
         case crawling(Int)
+        /// The head, and the body according to another course as soon as the gate is open: the requests for other parts come before it.
+        indirect case begun(LoopbackServer.Gate, Fate)
         /// Another response.
         case other(LoopbackServer.Response)
     }
@@ -50,35 +52,40 @@ final class FileServer: Sendable {
             let number = count.next()
             let fate = fate(number, request)
             let (head, body) = Self.answer(request, version.withLock { $0 })
-            switch fate {
-            case .other(let answer): return answer
-            case .whole: return .init(body: .raw { try $0.write(Array(head.utf8) + Array(body)) })
-            case .silent(let gate): return .init(body: .raw { try $0.wait(for: gate) })
-            case .held(let count, let gate):
-                return .init(
-                    body: .raw { connection in
-                        try connection.write(Array(head.utf8) + Array(body.prefix(count)))
-                        try connection.wait(for: gate)
-                        try connection.write(Array(body.dropFirst(count)))
-                    })
-            case .crawling(let count):
-                return .init(
-                    body: .raw { connection in
-                        try connection.write(Array(head.utf8) + Array(body.prefix(count)))
-                        for start in stride(from: count, to: body.count, by: 1000) {
-                            try connection.pause(for: .milliseconds(50))
-                            try connection.write(body.dropFirst(start).prefix(1000))
-                        }
-                    })
-            case .cut(let count), .reset(let count), .stalled(let count, _):
-                let bytes = Array(head.utf8) + Array(body.prefix(count))
-                return .init(
-                    body: .raw { connection in
-                        try connection.write(bytes)
-                        if case .stalled(_, let gate) = fate { try connection.wait(for: gate) }
-                        if case .reset = fate { connection.reset() }
-                    })
+            if case .other(let answer) = fate { return answer }
+            return .init(body: .raw { try Self.write(Data(head.utf8), body, fate, to: $0) })
+        }
+    }
+
+    /// Writes a response according to its course.
+    private static func write(
+        _ head: Data, _ body: Data, _ fate: Fate, to connection: LoopbackServer.Connection
+    ) throws {
+        switch fate {
+        case .other: break
+        case .whole: try connection.write(head + body)
+        case .silent(let gate): try connection.wait(for: gate)
+        case .held(let count, let gate):
+            try connection.write(head + body.prefix(count))
+            try connection.wait(for: gate)
+            try connection.write(body.dropFirst(count))
+        case .crawling(let count):
+            try connection.write(head + body.prefix(count))
+            for start in stride(from: count, to: body.count, by: 1000) {
+                try connection.pause(for: .milliseconds(50))
+                try connection.write(body.dropFirst(start).prefix(1000))
             }
+        case .cut(let count): try connection.write(head + body.prefix(count))
+        case .reset(let count):
+            try connection.write(head + body.prefix(count))
+            connection.reset()
+        case .stalled(let count, let gate):
+            try connection.write(head + body.prefix(count))
+            try connection.wait(for: gate)
+        case .begun(let gate, let rest):
+            try connection.write(head)
+            try connection.wait(for: gate)
+            try write(Data(), body, rest, to: connection)
         }
     }
 

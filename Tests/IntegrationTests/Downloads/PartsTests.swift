@@ -26,8 +26,20 @@ struct PartsTests {
 
     private var isWhole: Bool { folder.data("a.bin") == Self.content && folder.names == ["a.bin"] }
 
+    /// Returns a server that holds a response until a later request has come. The first connection would sometimes have the whole file
+    /// before there is a second one.
+    private func server(
+        fields: String = "", holding held: Int, untilThereAre count: Int, cutting isCut: Bool
+    ) throws -> FileServer {
+        let isDivided = LoopbackServer.Gate()
+        return try FileServer(Self.content, fields: fields) { number, _ in
+            if number >= count { isDivided.open() }
+            return number == held ? .held(1 << 20, isDivided) : isCut && number == 1 ? .cut(5 << 20) : .whole
+        }
+    }
+
     @Test func partsComeAtTheSameTime() async throws {
-        let server = try FileServer(Self.content)
+        let server = try server(holding: 1, untilThereAre: 4, cutting: false)
         let request = download(server)
         let file = try await request.value
         #expect(isWhole && file.size == 16 << 20 && file.interruptions == 0)
@@ -76,9 +88,8 @@ struct PartsTests {
     /// The server's digest is checked when a download continues, although only the responses with the parts have contained the digest.
     @Test(arguments: [1, 4]) mutating func theServersDigestIsCheckedWhenItGoesOn(_ connections: Int) async throws {
         let digest = Data(repeating: 7, count: 32).base64EncodedString()
-        let server = try FileServer(Self.content, fields: "Repr-Digest: sha-256=:\(digest):\r\n") { number, _ in
-            number == 1 ? .cut(5 << 20) : .whole
-        }
+        let field = "Repr-Digest: sha-256=:\(digest):\r\n"
+        let server = try server(fields: field, holding: 2, untilThereAre: connections + 1, cutting: true)
         var single = DownloadOptions()
         single.maximumFailures = 0
         await fails(.truncatedBody) {
@@ -185,9 +196,11 @@ struct PartsTests {
     /// The state on the disk in the middle of a download can be resumed, over one connection or several.
     @Test(arguments: [1, 4])
     func afterAKilledProcess(_ connections: Int) async throws {
-        let gate = LoopbackServer.Gate()
+        let gate = LoopbackServer.Gate(), isDivided = LoopbackServer.Gate()
+        // Otherwise, the last part might have fewer bytes, and its connection would go on with the others'.
         let server = try FileServer(Self.content) { number, request in
-            number <= 4 ? .stalled(3 << 20, gate) : .whole
+            if number == 4 { isDivided.open() }
+            return number <= 4 ? .begun(isDivided, .stalled(3 << 20, gate)) : .whole
         }
         let victim = download(server)
         for await progress in victim.progress where progress.completedBytes >= 12 << 20 { break }
@@ -209,8 +222,11 @@ struct PartsTests {
 
     /// The length of a file with gaps is not used: after a process that ends early, only the bytes recorded in its note count.
     @Test func afterAnEarlyEnd() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try FileServer(Self.content) { number, _ in number <= 4 ? .stalled(1 << 20, gate) : .whole }
+        let gate = LoopbackServer.Gate(), isDivided = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, _ in
+            if number == 4 { isDivided.open() }
+            return number <= 4 ? .begun(isDivided, .stalled(1 << 20, gate)) : .whole
+        }
         let victim = download(server)
         for await progress in victim.progress where progress.completedBytes >= 4 << 20 { break }
         let grave = try Folder()
@@ -224,7 +240,7 @@ struct PartsTests {
 
     /// A download that one connection began is completed by several.
     @Test func afterOneConnection() async throws {
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(5 << 20) : .whole }
+        let server = try server(holding: 2, untilThereAre: 5, cutting: true)
         var single = DownloadOptions()
         single.maximumFailures = 0
         await fails(.truncatedBody) {
