@@ -209,7 +209,8 @@ struct TouchedDownloadTests {
             let other = session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile))
             #expect(try await other.value.resumedBytes == 0)
             #expect(folder.data("a.bin") == Self.content)
-            #expect(folder.names == [Self.note, Self.part, "a.bin"])
+            // The note of the first download may be about to be written again.
+            #expect(folder.names.filter { $0 != Self.note + ".new" } == [Self.note, Self.part, "a.bin"])
         }
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await request.value }
     }
