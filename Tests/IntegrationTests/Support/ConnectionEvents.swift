@@ -37,7 +37,8 @@ final class ConnectionEvents: EventMonitor {
         }
     }
 
-    private static func word(_ event: RequestEvent) -> String {
+    /// Returns the word of an event.
+    static func word(_ event: RequestEvent) -> String {
         switch event.kind {
         case .created: "created"
         case .proxySelected: "proxy"
