@@ -41,14 +41,14 @@ struct DownloadReportTests {
 
     @Test func aDownloadInParts() async throws {
         let content = noise(16 << 20, seed: 3)
-        // The first connection would sometimes have the whole file before there is a second one.
-        let isDivided = LoopbackServer.Gate()
+        // The first connection would sometimes have the whole file before the second one goes on.
+        let isResumed = LoopbackServer.Gate()
         let server = try FileServer(content) { number, _ in
-            if number == 2 { isDivided.open() }
-            return number == 1 ? .held(1 << 20, isDivided) : number == 2 ? .cut(100_000) : .whole
+            if number == 3 { isResumed.open() }
+            return number == 1 ? .held(1 << 20, isResumed) : number == 2 ? .cut(100_000) : .whole
         }
         var options = DownloadOptions()
-        options.connections = 4
+        options.connections = 2
         let file = try await download(server.url, options).value
         #expect(file.attemptCount == server.server.requests.count && file.interruptions == 1)
         #expect(file.metrics.bytesReceived >= 16 << 20 && file.response.status == .partialContent)
