@@ -33,17 +33,18 @@ func expectTimeout<Success: Sendable>(
 extension TestClock {
     /// Moves the clock until something has happened, for a time that counts from an unknown moment.
     ///
-    /// Each wait for the session is twice as long as the one before, so that the clock is moved a few times at most, and does not reach later
-    /// limits while the threads of the machine are busy.
+    /// Each wait for the session takes twice as much of the system's time as the one before, so that the clock is moved a few times at most,
+    /// and does not reach later limits while the threads of the machine are busy.
     func move(by step: Duration, in session: Session, until isOver: @Sendable () -> Bool) async throws {
-        var waits = 1
+        var wait = Duration.milliseconds(2)
         while !isOver() {
-            for _ in 0..<waits where !isOver() {
+            let end = ContinuousClock.now + wait
+            repeat {
                 try Task.checkCancellation()
                 await session.settle()
-            }
+            } while !isOver() && ContinuousClock.now < end
             if !isOver() { move(by: step) }
-            waits *= 2
+            wait *= 2
         }
     }
 }
