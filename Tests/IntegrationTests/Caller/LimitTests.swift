@@ -96,7 +96,9 @@ struct LimitTests {
                     })
             }, clock: clock
         ) { $0.hedging = HedgingPolicy(after: .seconds(5)) }
-        async let answer = session.data(server.url("/"))
+        // The first request must not reach a limit of its own before the second one is at the server.
+        let request = Request(server.url("/")).withTimeouts(Timeouts(responseHead: nil, idle: nil, total: nil))
+        async let answer = session.data(request)
         try await server.waitUntilRequested(count: 1)
         // The delay may begin later than the request.
         try await clock.move(by: .seconds(5), in: session) { server.requests.count > 1 }
