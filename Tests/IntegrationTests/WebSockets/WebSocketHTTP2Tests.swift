@@ -31,6 +31,8 @@ struct WebSocketHTTP2Tests {
 
     private func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()
+        // A second engine, which is added on a busy machine, would have a connection of its own.
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
         change(&configuration)
         return Session(configuration: configuration)
