@@ -35,7 +35,8 @@ struct WebSocketPeerTests {
     private func seen() async throws -> [[String?]] { try await peer.answer(to: "seen") }
 
     private func finish(_ session: Session) async throws {
-        #expect(await session.liveRequestCount == 0)
+        // A request ends a moment after its conversation.
+        while await session.liveRequestCount > 0, !Task.isCancelled { await Task.yield() }
         await session.shutdown()
         try await peer.waitUntilAllClosed()
     }
