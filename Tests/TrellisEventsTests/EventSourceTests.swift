@@ -38,15 +38,11 @@ struct EventSourceTests {
         return attempt
     }
 
-    /// Returns when the source waits and its connection is closed.
+    /// Returns when the source waits and its connection is closed. Without a request, no timer but that of the wait is set.
     private func waitUntilItWaits() async {
-        let engine = scripted.session.engine
-        while true {
+        while !Task.isCancelled {
             await scripted.session.settle()
-            let timers = await withContinuation { continuation in
-                engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
-            }
-            if timers == 1, await scripted.liveCount == 0 { return }
+            if await scripted.liveCount == 0, await scripted.timerCount == 1 { return }
         }
     }
 
