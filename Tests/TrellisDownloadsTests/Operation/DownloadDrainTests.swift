@@ -60,7 +60,8 @@ struct DownloadDrainTests {
         let second = try await world.transport.nextAttempt()
         let end = await drain(world.scripted)
         try world.sendPart(second)
-        let third = try await world.nextAttempt(after: 2)
+        // It begins at once. A clock that moves until then might reach the idle limit of the first one.
+        let third = try await world.transport.nextAttempt()
         #expect(third.request.request.headers[.range] == "bytes=\(1 << 20)-\((2 << 20) - 1)")
         try world.sendPart(third)
         try await world.wait { download.currentProgress.completedBytes == 3 << 20 }
