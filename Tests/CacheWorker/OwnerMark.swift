@@ -25,7 +25,8 @@ final class OwnerMark: Sendable {
 
     /// Ends the process if another one owns the folder that this process owns.
     func check(_ storage: DiskCacheStorage) {
-        for _ in 0..<5000 {
+        // A process that gives the ownership away may be delayed before it gives the lock back.
+        for _ in 0..<60_000 {
             let isOver = state.withLock { state in
                 // A process that leaves need not look.
                 if state.isLeaving || state.isHeld || !storage.isOwner { return true }
