@@ -163,9 +163,7 @@ struct DownloadReportTests {
     }
 
     @Test func aConnectionThatIsRefusedBehindARedirect() async throws {
-        let closed = try LoopbackServer.http { _ in .init() }
-        let url = closed.url("/b")
-        closed.stop()
+        let url = try ClosedPort().url("/b")
         let gateway = try gateway(to: url)
         let error = try await error(Request(gateway.url("/a")))
         #expect(error.kind == .connect && error.redirects.map(\.to) == [url] && error.url == url)
