@@ -23,7 +23,7 @@ final class RealTLSServer: Sendable {
     private static func start() async throws -> RealTLSServer {
         try FileManager.default.removeItem(atPath: temporaryFolder("real-trust"))
         let folder = try temporaryFolder("real-trust")
-        // Python finds free ports, and becomes the shell. The ports are not reserved until nginx uses them.
+        // Python finds free ports, and becomes the shell, which keeps them reserved until nginx uses them.
         let shell = try PythonProcess([
             "-c",
             """
@@ -31,6 +31,7 @@ final class RealTLSServer: Sendable {
             sys.path.insert(0, "\(Peer.folder)")
             import real_servers
             print(*[real_servers.free_port() for _ in range(\(RealTrustNginx.ports.count))])
+            for mark in real_servers.MARKS: mark.set_inheritable(True)
             os.execvp("sh", ["sh"])
             """,
         ])
