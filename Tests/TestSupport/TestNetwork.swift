@@ -3,9 +3,15 @@ package import TrellisCore
 
 /// A network whose status a test sets.
 package final class TestNetwork: NetworkStatusSource {
+    private struct Observer {
+        let body: @Sendable (NetworkReachability.Status) -> Void
+        /// Whether the observer has been called with the present status.
+        var isInformed = false
+    }
+
     private struct State {
         var status: NetworkReachability.Status
-        var observers: [Int: @Sendable (NetworkReachability.Status) -> Void] = [:]
+        var observers: [Int: Observer] = [:]
         var uplinkObservers: [Int: @Sendable () -> Void] = [:]
         var lastNumber = 0
     }
@@ -28,9 +34,9 @@ package final class TestNetwork: NetworkStatusSource {
     package func set(_ status: NetworkReachability.Status) {
         let observers = state.withLock { state in
             state.status = status
-            return state.observers.values
+            return state.observers.values.filter(\.isInformed)
         }
-        for observer in observers { observer(status) }
+        for observer in observers { observer.body(status) }
     }
 
     /// Reports that the machine has joined another network.
@@ -67,12 +73,28 @@ package final class TestNetwork: NetworkStatusSource {
     package func observe(
         _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
     ) -> NetworkObservation {
-        let (number, status) = state.withLock { state in
+        let number = state.withLock { state in
             state.lastNumber += 1
-            state.observers[state.lastNumber] = body
-            return (state.lastNumber, state.status)
+            state.observers[state.lastNumber] = Observer(body: body)
+            return state.lastNumber
         }
-        body(status)
+        var last: NetworkReachability.Status?
+        while let status = newStatus(for: number, after: last) {
+            body(status)
+            last = status
+        }
         return observation(number)
+    }
+
+    /// Returns the status unless the observer knows it. From then on, the observer is called with each status that is set: its calls come
+    /// one after the other.
+    private func newStatus(
+        for number: Int, after last: NetworkReachability.Status?
+    ) -> NetworkReachability.Status? {
+        state.withLock { state in
+            guard state.status == last else { return state.status }
+            state.observers[number]?.isInformed = true
+            return nil
+        }
     }
 }
