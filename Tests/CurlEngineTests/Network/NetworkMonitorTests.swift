@@ -23,7 +23,8 @@ struct NetworkMonitorTests {
                 expectInProcess(one != nil && other != nil, "not called")
                 untilThreads(count: 1)
                 first.end()
-                expectInProcess(ProcessFacts.threads(named: "trellis-network").count == 1, "ended early")
+                // A thread of the runtime that this one has just started has its name for a moment.
+                expectInProcess(!ProcessFacts.threads(named: "trellis-network").isEmpty, "ended early")
                 second.end()
                 untilThreads(count: 0)
                 descriptors = descriptors ?? ProcessFacts.descriptors.count
