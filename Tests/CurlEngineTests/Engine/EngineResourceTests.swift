@@ -10,6 +10,9 @@ import TrellisTesting
 /// Each test checks the complete process, in which other suites run engines of their own; therefore each test has its own process.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineResourceTests {
+    /// The threads with the name of an engine's. A thread that an engine has just started has that name for a moment.
+    private static var engineThreads: [String] { ProcessFacts.threads(named: "trellis-engine") }
+
     @Test func theThreadAndItsDescriptorsEndWithTheEngine() async {
         await #expect(processExitsWith: .success) {
             let before = ProcessFacts.engineDescriptorCount
@@ -17,7 +20,7 @@ struct EngineResourceTests {
                 let engine = EngineExecutor()
                 // Two turns are needed, because the descriptors are opened in the first turn of the loop, after the first calls.
                 for _ in 0..<2 { await EngineExecutorTests.passThrough(engine) }
-                expectInProcess(ProcessFacts.threads(named: "trellis-engine").count == 1, "threads")
+                while Self.engineThreads.count != 1, !Task.isCancelled { await Task.yield() }
                 await engine.shutDown()
                 await untilNoEngineThread()
             }
@@ -32,7 +35,12 @@ struct EngineResourceTests {
         await #expect(processExitsWith: .success) {
             let engine = EngineExecutor()
             await withContinuation { continuation in engine.submit { continuation.resume() } }
-            let blocked = ProcessFacts.threads(named: "trellis-engine").compactMap(ProcessFacts.blockedSignals)
+            var threads = Self.engineThreads
+            while threads.count != 1, !Task.isCancelled {
+                await Task.yield()
+                threads = Self.engineThreads
+            }
+            let blocked = threads.compactMap(ProcessFacts.blockedSignals)
             expectInProcess(blocked.count == 1)
             for mask in blocked {
                 for signal in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP] {
