@@ -29,7 +29,7 @@ struct EventDeliveryTests {
         configuration.eventMonitors = monitors
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         _ = try await session.data("http://a.example/")
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(
             monitors.map(\.words) == [
                 ["created", "finished 200"],
@@ -125,7 +125,7 @@ struct EventDeliveryTests {
         await session.settle()
         let counts = session.droppedEventCounts
         gate.open()
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(counts.count == 2 && counts[1] > 0)
         #expect(session.droppedEventCounts[1] == lost.withLock { $0 })
         #expect(session.droppedEventCounts.reduce(0, +) == session.droppedEventCount)
@@ -158,7 +158,7 @@ struct EventDeliveryTests {
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         for _ in 0..<3 { _ = try await session.data("http://a.example/") }
         gate.open()
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         let lost = session.droppedEventCount
         #expect(lost > 0)
         let told = lines.withLock { $0 }.compactMap { line in

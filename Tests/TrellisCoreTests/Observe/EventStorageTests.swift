@@ -25,7 +25,7 @@ struct EventStorageTests {
                 MockResponse(headers: [.cacheControl: "max-age=60"], body: Data("hello".utf8))
             })
         _ = try await session.data(request)
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         return monitor.all
     }
 

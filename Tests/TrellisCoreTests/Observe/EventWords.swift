@@ -25,3 +25,12 @@ final class EventWords: EventMonitor {
         return Array(words.prefix { $0 != last }) + [last]
     }
 }
+
+extension Session {
+    /// Waits until all monitors have handled the events so far, and ends the session. The shutdown itself waits for them for two seconds
+    /// of the system's time, which a busy machine may exceed.
+    func shutdownAfterEvents() async {
+        await hub.finish(within: .seconds(50))
+        await shutdown()
+    }
+}

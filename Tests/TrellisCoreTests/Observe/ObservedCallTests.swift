@@ -26,7 +26,7 @@ struct ObservedCallTests {
         }
         let session = Self.session(monitor, transport)
         let (data, response) = try await session.data("a")
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(data == Data("there".utf8) && response.status == .ok)
         #expect(transport.requests.map(\.path) == ["/api/a", "/b"])
         #expect(monitor.words == ["created", "redirected 302", "finished 200"])
@@ -39,7 +39,7 @@ struct ObservedCallTests {
         let transport = MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }
         let session = Self.session(monitor, transport)
         let error = await #expect(throws: TrellisError.self) { try await session.data("a") }
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         let words = monitor.words
         #expect(words.count == 2 && words.first == "created" && words.last?.hasPrefix("failed ") == true)
         #expect(error?.url == "http://a.example/api/a" && error?.callID == monitor.all.first?.callID)
@@ -90,7 +90,10 @@ struct ObservedCallTests {
         executor.hold()
         let hasEnded = Locked(false)
         let end = Task {
-            await session.shutdown()
+            // A shutdown, whose wait for the last event has two seconds of the system's time.
+            await session.engines.drain(for: .zero, session.life)
+            await session.engines.shutDown()
+            await session.hub.finish(within: .seconds(50))
             hasEnded.withLock { $0 = true }
         }
         // A task that was still on its way to the wait for its response has not been held.
@@ -144,10 +147,11 @@ struct ObservedCallTests {
     }
 
     /// A handle that was never started has no last event.
-    @Test func aShutdownDoesNotWaitForAHandleThatWasNotStarted() async {
+    @Test func aShutdownDoesNotWaitForAHandleThatWasNotStarted() async throws {
         let monitor = EventWords(.calls)
         let session = Self.session(monitor, MockTransport { _ in .text("hello") })
         let handle = session.request("a")
+        _ = try await monitor.words(until: "created")
         await session.shutdown()
         #expect(!session.hub.openCalls.isAwaited && monitor.words == ["created"])
         withExtendedLifetime(handle) {}
@@ -157,7 +161,7 @@ struct ObservedCallTests {
         let monitor = EventWords()
         let session = Self.session(monitor, MockTransport { _ in .text("hello") }, baseURL: nil)
         let error = await #expect(throws: TrellisError.self) { try await session.data("users") }
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         let words = monitor.words
         #expect(error?.kind == .invalidURL && words == ["created", "failed invalid_url"])
     }

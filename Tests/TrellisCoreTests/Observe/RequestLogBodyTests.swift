@@ -27,7 +27,7 @@ struct RequestLogBodyTests {
         let session = Session(
             configuration: configuration, transport: MockTransport { _ in response }, clock: TestClock())
         try await work(session)
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         return lines.withLock { $0 }.filter { line in [" queued ", "/ body of "].contains { line.contains($0) } }
     }
 

@@ -218,6 +218,8 @@ struct RequestLogTests {
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         for _ in 0..<50 { _ = try await session.data("http://a.example/") }
         gate.open()
+        // The wait of a shutdown, which has two seconds of the system's time.
+        await session.hub.finish(within: .seconds(50))
         await session.shutdown()
         #expect(lines.withLock { $0 } == 50)
     }

@@ -46,7 +46,7 @@ struct RequestMonitorTests {
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         _ = try await session.data(Self.url)
         _ = try await session.data(Request(Self.url).withEventMonitor(own))
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(own.words == ["created", "finished 200"] && others.words == Self.course + Self.course)
     }
 
@@ -67,7 +67,7 @@ struct RequestMonitorTests {
         } else {
             _ = try await session.data(request)
         }
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         func exchange(_ status: Int) -> [String] {
             ["queued", "admitted", "connected", "sent", "head \(status)", "ended"]
         }
@@ -83,7 +83,7 @@ struct RequestMonitorTests {
         let monitor = EventWords(.calls)
         let request = Request(Self.url).withEventMonitor(monitor)
         #expect(try await session.decode([Int].self, from: request) == [1])
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(monitor.words == ["created", "finished 200", "validated", "serialized"])
     }
 
@@ -140,7 +140,7 @@ struct RequestMonitorTests {
         let monitor = EventWords(.calls)
         _ = try await session.data(Self.url)
         _ = try await session.data(Request(Self.url).withEventMonitor(monitor))
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(monitor.words.count == 3 && monitor.words[1].hasPrefix("cache ") && monitor.words[1].contains("hit"))
     }
 
@@ -161,7 +161,7 @@ struct RequestMonitorTests {
         _ = try await handle.data()
         await session.settle()
         gate.open()
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         let all = events.withLock { $0 }
         #expect(all.map(\.word) == ["created", "dropped 5", "ended", "finished 200"])
         #expect(session.droppedEventCount == 5 && Set(all.map(\.callID)).count == 1 && all[0].callID > 0)
@@ -178,6 +178,8 @@ struct RequestMonitorTests {
         }
         for _ in 0..<5 { _ = try await session.data(Request(Self.url).withEventMonitor(monitor)) }
         gate.open()
+        // The wait of a shutdown, which has two seconds of the system's time.
+        await session.hub.finish(within: .seconds(50))
         await session.shutdown()
         #expect(words.withLock { $0.count { $0 == "finished 200" } } == 5)
     }

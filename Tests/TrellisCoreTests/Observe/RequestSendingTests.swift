@@ -31,7 +31,7 @@ struct RequestSendingTests {
 
     /// Returns the words from `connected` on, after the end of the session.
     private func words() async -> [String] {
-        await scripted.session.shutdown()
+        await scripted.session.shutdownAfterEvents()
         return Array(events.words.drop { $0 != "connected" })
     }
 
@@ -127,7 +127,7 @@ struct RequestSendingTests {
         attempt.receiveHead()
         attempt.end()
         _ = try await task.value
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         #expect(events.words == ["created", "queued", "admitted", "head 200", "ended", "finished 200"])
     }
 
@@ -143,7 +143,7 @@ struct RequestSendingTests {
         attempt.receiveHead()
         attempt.end()
         let metrics = try await task.value.1.metrics
-        await session.shutdown()
+        await session.shutdownAfterEvents()
         guard case .connected(let connection)? = events.all.first(where: { $0.word == "connected" })?.kind else {
             Issue.record("\(events.words)")
             return
