@@ -14,33 +14,33 @@ struct VerbParametersTests {
 
     /// Every verb and handle, with a query and fields by text.
     private static let calls: [(String, Call)] = [
-        ("data", { _ = try await $0.data($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)) }),
+        ("data", { _ = try await $0.data($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)) }),
         (
             "string",
-            { _ = try await $0.string($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)) }
+            { _ = try await $0.string($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)) }
         ),
         (
             "decode",
             {
                 _ = try await $0.decode(
-                    Int.self, from: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                    Int.self, from: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60))
             }
         ),
         (
             "stream",
-            { _ = try await $0.stream($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)) }
+            { _ = try await $0.stream($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)) }
         ),
         (
             "upload",
             {
                 _ = try await $0.upload(
-                    .string("x"), to: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                    .string("x"), to: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60))
             }
         ),
         (
             "request",
             {
-                _ = try await $0.request($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                _ = try await $0.request($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60))
                     .string()
             }
         ),
@@ -48,7 +48,7 @@ struct VerbParametersTests {
             "parts",
             {
                 _ = try await $0.request(
-                    $1, method: .post, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)
+                    $1, method: .post, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)
                 ).string()
             }
         ),
@@ -56,7 +56,7 @@ struct VerbParametersTests {
             "streamRequest",
             {
                 _ = try await $0.streamRequest(
-                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)
+                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)
                 ).response
             }
         ),
@@ -64,7 +64,7 @@ struct VerbParametersTests {
             "uploadRequest",
             {
                 _ = try await $0.uploadRequest(
-                    .string("x"), to: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)
+                    .string("x"), to: $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)
                 ).string()
             }
         ),
@@ -72,7 +72,7 @@ struct VerbParametersTests {
             "download",
             {
                 let file = try await $0.download(
-                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60))
                 try FileManager.default.removeItem(atPath: file.path)
             }
         ),
@@ -80,7 +80,7 @@ struct VerbParametersTests {
             "downloadRequest",
             {
                 let file = try await $0.downloadRequest(
-                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)
+                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)
                 ).value
                 try FileManager.default.removeItem(atPath: file.path)
             }
@@ -89,19 +89,19 @@ struct VerbParametersTests {
             "events",
             {
                 let events = $0.eventSource(
-                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60))
                 for try await _ in events {}
             }
         ),
         (
             "webSocket",
-            { _ = try await $0.webSocket($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)) }
+            { _ = try await $0.webSocket($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(60)) }
         ),
         (
             "webSockets",
             {
                 for try await _ in $0.reconnectingWebSockets(
-                    $1, query: ["q": "a b"], headers: [.from: "x"], timeout: .seconds(5))
+                    $1, query: ["q": "a b"], headers: [.from: "x"], timeout: .seconds(60))
                 {
                 }
             }
@@ -123,7 +123,7 @@ struct VerbParametersTests {
         #expect(request.url == "http://a.example/x?a=1&q=a%20b")
         #expect(request[name == "webSockets" ? "From" : "X-Trace"] == (name == "webSockets" ? "x" : "1"))
         let total = request.request.timeouts?.total
-        #expect(name == "Request" || total != nil && total != Timeouts.inherited && (total ?? .zero) <= .seconds(5))
+        #expect(name == "Request" || total != nil && total != Timeouts.inherited && (total ?? .zero) <= .seconds(60))
         await session.shutdown()
     }
 
