@@ -118,20 +118,15 @@ struct StepEndTests {
 
     @Test func aDelayIsWaitedOnTheSessionsClock() async throws {
         let clock = TestClock()
-        let asked = LoopbackServer.Gate()
         let transport = MockTransport { _ in MockResponse(status: 503) }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
-        let retrier = Retrier { _, context in
-            asked.open()
-            return context.attempt == 1 ? .retryWithDelay(.seconds(3)) : .doNotRetry
-        }
+        let retrier = Retrier { _, context in context.attempt == 1 ? .retryWithDelay(.seconds(3)) : .doNotRetry }
         let answer = Task { try await session.data(Request("http://a.example/").withRetrier(retrier)) }
-        try await asked.opened()
-        while transport.startedCount < 2 {
-            clock.move(by: .milliseconds(500))
-            await session.settle()
-        }
-        #expect(clock.now.elapsed >= .seconds(3))
+        // The clock stands still until the pause has begun.
+        await clock.waitForSleepers()
+        await clock.advance(by: .seconds(3) - .nanoseconds(1))
+        #expect(transport.startedCount == 1)
+        await clock.advance(by: .nanoseconds(1))
         #expect(try await answer.value.1.metrics.attemptCount == 2)
     }
 
