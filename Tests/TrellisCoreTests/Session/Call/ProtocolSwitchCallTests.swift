@@ -66,12 +66,28 @@ struct ProtocolSwitchCallTests {
         await session.shutdown()
     }
 
+    /// Waits until the reader of the body of a session's only exchange waits for more.
+    private static func waitForReader(_ session: Session) async throws {
+        await session.settle()
+        let exchange = try #require(session.engines.first.site.list.all.first)
+        let found: BodyInbox? = await withContinuation { continuation in
+            exchange.submit { continuation.resume(returning: $0.waiters.inbox) }
+        }
+        let inbox = try #require(found)
+        // A chunk would wake the reader; an empty one adds nothing.
+        while [UInt8]().withBytes({ inbox.append($0) }).wake != .soon {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
     /// The body of a refusal is read for a second: without a length it may never end.
     @Test func aRefusalWhoseBodyDoesNotEndIsKnownAfterASecond() async throws {
-        let clock = TestClock()
+        let clock = TestClock(), isWritten = LoopbackServer.Gate()
         let transport = MockTransport { _ in
             MockResponse(status: 403) { writer in
                 try await writer.write(Data("no".utf8))
+                isWritten.open()
                 try await LoopbackServer.Gate().opened()
             }
         }
@@ -81,13 +97,12 @@ struct ProtocolSwitchCallTests {
             defer { isOver.open() }
             return try await session.switchProtocols(to: "loop", Request("ws://example.com/"))
         }()
-        var waited = Duration.zero
-        while !isOver.isOpen, waited < .seconds(10) {
-            await session.settle()
-            clock.move(by: .milliseconds(100))
-            waited += .milliseconds(100)
-        }
-        #expect(waited < .seconds(5))
+        try await isWritten.opened()
+        try await Self.waitForReader(session)
+        await clock.waitForSleepers()
+        await clock.advance(by: .seconds(1) - .nanoseconds(1))
+        #expect(!isOver.isOpen)
+        await clock.advance(by: .nanoseconds(1))
         let refusal = try await answer
         #expect(refusal.response.status.code == 403 && refusal.body == Data("no".utf8) && refusal.isBodyCut)
         try await transport.waitUntilCancelled(count: 1)
