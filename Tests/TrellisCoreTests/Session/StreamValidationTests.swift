@@ -17,6 +17,11 @@ struct StreamValidationTests {
         return request
     }
 
+    /// Validates as `validate()` does, which waits for the beginning of the body for a second of the system's time.
+    private static func validatePatiently(_ stream: StreamResponse) async throws {
+        try await stream.validate([.successfulStatus, .acceptedContentType], patience: .seconds(100))
+    }
+
     @Test(.trellis(.mock { _ in .text("one\ntwo\n") }))
     func whatIsAcceptedIsReadOn() async throws {
         let session = try #require(Session.current)
@@ -55,7 +60,7 @@ struct StreamValidationTests {
             }
         }
         let stream = try await Session(transport: transport).stream(Self.request)
-        let error = await #expect(throws: TrellisError.self) { try await stream.validate() }
+        let error = await #expect(throws: TrellisError.self) { try await Self.validatePatiently(stream) }
         #expect(error?.kind == kind)
         #expect(error?.phase == .receiving)
         #expect(error?.response?.status.code == status)
@@ -67,7 +72,8 @@ struct StreamValidationTests {
     @Test(.trellis(.mock { _ in .text("not here", status: 410) }))
     func aShortBodyIsInTheErrorWhole() async throws {
         let session = try #require(Session.current)
-        let error = await #expect(throws: TrellisError.self) { try await session.stream(Self.request).validate() }
+        let stream = try await session.stream(Self.request)
+        let error = await #expect(throws: TrellisError.self) { try await Self.validatePatiently(stream) }
         #expect(error?.bodyExcerpt?.text == "not here")
         #expect(error?.bodyExcerpt?.isCut == false)
         #expect(error?.description.hasSuffix("the status 410 (Gone) is not accepted; the body: not here") == true)
