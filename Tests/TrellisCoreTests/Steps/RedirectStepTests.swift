@@ -24,7 +24,8 @@ struct RedirectStepTests {
 
     private func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
 
-    @Test func everyVerbFollows() async throws {
+    /// The bodies of the redirects are waited for on the clock, which stands still.
+    @Test(.trellis(.clock)) func everyVerbFollows() async throws {
         let (session, transport) = (try session, try transport)
         let url = "http://a.example/302/307/end"
         let hops = [
