@@ -180,11 +180,12 @@ struct RefreshEndTests {
         let keeper = Self.store(begun, gate)
         // All tasks run on one executor, so that they end in the order in which they were resumed.
         let session = Session(transport: MockTransport { _ in MockResponse() })
+        let executor = session.executor
         let order = Locked<[UInt64]>([])
         var calls: [Task<Void, any Error>] = []
         for call in UInt64(1)...50 {
             calls.append(
-                Task(executorPreference: session.executor) {
+                Task(executorPreference: executor) {
                     _ = try await keeper.credential(for: CallContext.test(id: call).call)
                     order.withLock { $0.append(call) }
                 })
