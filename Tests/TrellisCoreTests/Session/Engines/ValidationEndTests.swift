@@ -41,6 +41,7 @@ struct ValidationEndTests {
         mayRun.signal()
         try await hasRun.opened()
         #expect(wasCancelled.withLock { $0 } == true)
+        while session.validations.count > 0, !Task.isCancelled { await Task.yield() }
         await session.shutdown()
         #expect(session.validations.count == 0)
     }
