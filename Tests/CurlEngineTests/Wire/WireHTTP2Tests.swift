@@ -15,13 +15,12 @@ struct WireHTTP2Tests {
         let trust: TransferTrust
 
         init(
-            tls: LoopbackServer.TLS? = nil, connections: Int = 4, http2: HTTP2Session.Settings = .init(),
+            tls: LoopbackServer.TLS? = nil, connections: Int = 4,
             _ script: @escaping @Sendable (RawHTTP2) throws -> Void
         ) throws {
             server = try LoopbackServer(tls: tls) { try script(RawHTTP2(connection: $0)) }
             var configuration = EngineConfiguration()
             configuration.sharedConnections = connections
-            configuration.http2 = http2
             run = EngineRun(configuration)
             var rules = TransferTrust.Rules()
             if let tls { rules.authorities = .pem([UInt8](tls.authority.certificate.utf8), withSystem: false) }
@@ -215,15 +214,26 @@ struct WireHTTP2Tests {
 
     /// The first connection is dead: its server answers one request, and then not even a PING.
     @Test func aDeadConnectionFailsByNameAndIsReplaced() async throws {
-        var settings = HTTP2Session.Settings()
-        (settings.keepalive.interval, settings.keepalive.patience) = (.milliseconds(50), .milliseconds(50))
-        let world = try World(http2: settings) { peer in
+        let world = try World { peer in
             try peer.connection.write(Self.answer(try peer.readRequest()))
             if peer.connection.ordinal == 1 { return _ = try peer.connection.readToEnd() }
             while true { try peer.connection.write(Self.answer(try peer.readFurtherRequest())) }
         }
         #expect(try await world.get().text == "good")
-        let failure = try await world.get().end?.failure
+        let (run, name) = (world.run, try world.options().wirePool)
+        async let lost = world.get()
+        // The limits are short for this connection alone, and only from now on: the others may take their time.
+        let isImpatient: @Sendable () -> Bool = {
+            guard let connection = run.engine.wire.http2.known(name)?.connections.first, !connection.isIdle,
+                let session = connection.session
+            else { return false }
+            let limits = HTTP2Keepalive.Settings(interval: .milliseconds(50), patience: .milliseconds(50))
+            session.policy.keepalive = HTTP2Keepalive(limits, at: connection.now)
+            connection.isReady()
+            return true
+        }
+        while await !run.onEngine(isImpatient), !Task.isCancelled { await Task.yield() }
+        let failure = try await lost.end?.failure
         #expect(failure?.kind == .http2 && failure?.isUnprocessed == false)
         #expect(failure?.message.hasSuffix("not even a PING") == true, "\(failure?.message ?? "")")
         #expect(try await world.get().text == "good" && world.server.acceptedCount == 2)
