@@ -102,11 +102,11 @@ struct HTTP2PoolTests {
         async let second = world.leading { engine, transfer in
             engine.wire.end(transfer, EngineFailure(CURLE_COULDNT_CONNECT, detail: "refused"))
         }
-        try await world.until { $0.hasWaiting && $0.pauseEnd != nil }
+        // The request waits now. After the pause, it may make another connection.
+        try await world.until { $0.pauseEnd != nil }
         world.answers.open()
         #expect(try await first.text == "good")
         #expect(try await second.text == "good")
-        #expect(world.server.acceptedCount == 1)
         try await world.finish()
     }
 
@@ -118,7 +118,8 @@ struct HTTP2PoolTests {
         async let second = world.leading()
         try await world.until { $0.busyCount == 2 && !$0.hasWaiting }
         world.clock.move(by: HTTP2Pool.patience)
-        try await world.until { $0.busyCount == 1 && $0.hasWaiting }
+        // The request waits now. After the pause, it may make another connection.
+        try await world.until { $0.pauseEnd != nil }
         world.answers.open()
         #expect(try await first.text == "good")
         #expect(try await second.text == "good")
