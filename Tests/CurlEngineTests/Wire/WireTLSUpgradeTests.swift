@@ -166,7 +166,11 @@ struct WireTLSUpgradeTests {
     }
 
     @Test func aResetIsAFailure() async throws {
-        let world = try World { $0.reset() }
+        let world = try World { connection in
+            // A reset drops what the client's kernel does not have.
+            connection.waitUntilReceived()
+            connection.reset()
+        }
         let connection = try await world.connect()
         await #expect(throws: EngineFailure.self) { try await connection.read() }
         try await world.finish()
