@@ -35,6 +35,8 @@ struct HTTP2RouteTests {
 
     private func session(_ way: Way, isSecure: Bool = true, _ version: HTTPVersionPolicy? = nil) throws -> Session {
         var configuration = SessionConfiguration()
+        // A second engine, which is added on a busy machine, would have connections of its own.
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
         configuration.httpVersion = version ?? (isSecure ? .http2 : .http2PriorKnowledge)
         switch way {
