@@ -9,7 +9,8 @@ import Trellis
 final class OwnerMark: Sendable {
     private struct State {
         var isHeld = false
-        var isLeaving = false
+        /// The number of calls under way that give the ownership away, of several tasks.
+        var leavingCount = 0
     }
 
     private static let present = UInt8(ascii: "p")
@@ -29,7 +30,7 @@ final class OwnerMark: Sendable {
         for _ in 0..<60_000 {
             let isOver = state.withLock { state in
                 // A process that leaves need not look.
-                if state.isLeaving || state.isHeld || !storage.isOwner { return true }
+                if state.leavingCount > 0 || state.isHeld || !storage.isOwner { return true }
                 guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
                 state.isHeld = true
                 write(Self.present)
@@ -45,7 +46,7 @@ final class OwnerMark: Sendable {
     /// Kills this process.
     func die() {
         state.withLock { state in
-            state.isLeaving = true
+            state.leavingCount += 1
             if state.isHeld { write(Self.leaving) }
         }
         kill(getpid(), SIGKILL)
@@ -56,12 +57,13 @@ final class OwnerMark: Sendable {
     /// Calls `body`, which gives the ownership away.
     func leaving(_ body: () async -> Void) async {
         state.withLock { state in
-            state.isLeaving = true
+            state.leavingCount += 1
             if state.isHeld { write(Self.leaving) }
         }
         await body()
         state.withLock { state in
-            state = State()
+            state.leavingCount -= 1
+            state.isHeld = false
             flock(descriptor, LOCK_UN)
         }
     }
