@@ -9,15 +9,20 @@ final class Interruption: Sendable {
     /// Whether Ctrl-C was pressed.
     var hasHappened: Bool { flag.load(ordering: .acquiring) }
 
-    /// Calls `action` at the first Ctrl-C.
-    func whenItHappens(_ action: @escaping @Sendable () -> Void) {
+    /// Catches Ctrl-C from now on, even before ``whenItHappens(_:)``.
+    init() {
+        guard Self.ends.write >= 0 else { return }
         // A signal handler may do little more than write a byte, for which a thread waits.
-        let (read, write) = Self.ends
-        guard read >= 0, write >= 0 else { return }
         signal(SIGINT) { _ in
             var byte: UInt8 = 0
             _ = Glibc.write(Interruption.ends.write, &byte, 1)
         }
+    }
+
+    /// Calls `action` at the first Ctrl-C.
+    func whenItHappens(_ action: @escaping @Sendable () -> Void) {
+        let read = Self.ends.read
+        guard read >= 0 else { return }
         DispatchQueue(label: "trellis.interruption").async { [self] in
             Self.waitForByte(at: read, milliseconds: -1)
             flag.store(true, ordering: .releasing)
