@@ -23,7 +23,7 @@ import os
 import peer
 import trust
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from real_servers import accepting, free_port, start
+from real_servers import accepting, bound_over_udp, free_port, start
 from trust_certificates import DAY, FOLDER, FUTURE, PAST, Node, write
 
 # caddy would compare the name in the handshake with the host, because of the client certificates. Its HTTP/3 does not know that name.
@@ -107,6 +107,7 @@ async def main():
     configuration = write("Caddyfile", CADDYFILE.format(sites=sites).encode())
     start("caddy", "run", "--adapter", "caddyfile", "--config", configuration, folder=FOLDER)
     await accepting(port)
+    await bound_over_udp(port)
     announcement = {"ca": os.path.join(FOLDER, "ca.pem"), "ports": {"caddy": port}}
     await peer.serve_until_stdin_ends(announcement, peer.Connections())
 

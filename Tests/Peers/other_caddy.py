@@ -13,7 +13,7 @@ import sys
 import peer
 from certificates import Authority
 from other_machine import enter
-from real_servers import start
+from real_servers import is_bound_over_udp, start
 
 CADDYFILE = """
 {{
@@ -49,7 +49,8 @@ async def main():
         file.write(CADDYFILE.format(address=address, port=4433, persisting=4434, chain=chain, key=key))
     process = start("caddy", "run", "--adapter", "caddyfile", "--config", path, folder=authority.folder)
     for port in ports.values():
-        while not accepts(address, port):
+        # caddy takes TCP connections before it is bound to the UDP port.
+        while not (accepts(address, port) and is_bound_over_udp(port)):
             if process.poll() is not None:
                 raise RuntimeError(f"caddy has ended with status {process.returncode}")
             await asyncio.sleep(0.02)

@@ -279,6 +279,32 @@ async def accepting(port):
             await asyncio.sleep(0.02)
 
 
+def is_bound_over_udp(port):
+    """Returns whether a UDP socket of this network is bound to the port. No probe is sent, and no socket takes the port."""
+    for path in ["/proc/net/udp", "/proc/net/udp6"]:
+        if os.path.exists(path):
+            with open(path) as file:
+                if any(line.split()[1].endswith(f":{port:04X}") for line in file.readlines()[1:]):
+                    return True
+    return False
+
+
+async def bound_over_udp(port):
+    """Waits until a server is bound to the UDP port. caddy takes TCP connections before that."""
+    while not is_bound_over_udp(port):
+        await asyncio.sleep(0.02)
+
+
+async def accepting_at(path):
+    """Waits until the Unix domain socket takes connections. Its path is there before that."""
+    while True:
+        try:
+            _, writer = await asyncio.open_unix_connection(path)
+            return writer.close()
+        except OSError:
+            await asyncio.sleep(0.02)
+
+
 async def start_ssh(ports):
     """Starts the SOCKS proxy of an ssh client, whose server is on this machine too."""
     folder = peer.temporary_folder()
@@ -400,8 +426,10 @@ async def main():
         await start_ssh(ports)
     for port in ports.values():
         await accepting(port)
-    while shutil.which("socat") and "microsocks" in ports and not os.path.exists(socket_path):
-        await asyncio.sleep(0.02)
+    if "caddy" in ports:
+        await bound_over_udp(ports["caddy"])
+    if shutil.which("socat") and "microsocks" in ports:
+        await accepting_at(socket_path)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())
 
 
