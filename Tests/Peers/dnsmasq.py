@@ -35,7 +35,7 @@ def ask(port, question):
     with socket.socket(type=socket.SOCK_DGRAM) as client:
         client.settimeout(0.1)
         client.connect(("127.0.0.1", port))
-        for _ in range(100):
+        while True:
             try:
                 client.send(question)
                 return client.recv(65536)
@@ -44,7 +44,6 @@ def ask(port, question):
             except ConnectionRefusedError:
                 # The refusal comes at once.
                 time.sleep(0.05)
-    raise OSError("dnsmasq does not answer")
 
 
 async def main():
