@@ -166,6 +166,8 @@ def start_hypercorn(chain, key, requests):
     config.bind = [f"fd://{listener.fileno()}"]
     config.accesslog = config.errorlog = None
     config.graceful_timeout = 0.1
+    # The usual five seconds end a connection whose client has been delayed.
+    config.keep_alive_timeout = 300
     config.keep_alive_max_requests = requests
     peer._keep(serve(application, config))
     return listener.getsockname()[1]

@@ -82,6 +82,8 @@ async def main():
     config.bind, config.insecure_bind = [f"fd://{secure.fileno()}"], [f"fd://{plain.fileno()}"]
     config.accesslog = config.errorlog = None
     config.graceful_timeout = 0.1
+    # The usual five seconds end a connection whose client has been delayed.
+    config.keep_alive_timeout = 300
     ports = {"tls": secure.getsockname()[1], "cleartext": plain.getsockname()[1]}
     peer._keep(serve(application, config))
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())
