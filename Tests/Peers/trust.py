@@ -49,6 +49,7 @@ A server responds with the common name of the client's certificate and the numbe
 
 import asyncio
 import ctypes
+import itertools
 import signal
 import socket
 import ssl
@@ -83,7 +84,8 @@ def context(node, chain=None, versions=None, clients=None, is_required=True):
     return result
 
 
-CONNECTIONS = [0]
+# The numbers of the connections. Threads take them one by one.
+CONNECTIONS = itertools.count(1)
 
 
 def serve(raw, context, limit=None, end=None):
@@ -92,8 +94,7 @@ def serve(raw, context, limit=None, end=None):
     connection = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
     try:
         connection.do_handshake()
-        CONNECTIONS[0] += 1
-        number = CONNECTIONS[0]
+        number = next(CONNECTIONS)
         certificate = connection.getpeercert()
         name = dict(pair for part in certificate["subject"] for pair in part)["commonName"] if certificate else "-"
         body = f"{name} {number}".encode()
