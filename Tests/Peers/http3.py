@@ -114,7 +114,8 @@ class Protocol(QuicConnectionProtocol):
 async def main():
     authority = Authority()
     chain, key = authority.files()
-    configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False, idle_timeout=5)
+    # A connection whose client is delayed does not end. Some tests wait for the end of one that its client has given up.
+    configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False, idle_timeout=15)
     configuration.load_cert_chain(chain, key)
     # The port must be free for UDP too, of which other programs use many.
     port = await connections.listen(http2.handle, authority.context(alpn=("h2", "http/1.1")), port=free_port())
