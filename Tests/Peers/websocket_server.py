@@ -62,7 +62,7 @@ async def main():
     authority = Authority()
     context = authority.context(alpn=("h2", "http/1.1"))
     start = functools.partial(
-        serve, handle, "127.0.0.1", 0, select_subprotocol=subprotocol, max_size=None, ping_interval=None
+        serve, handle, "127.0.0.1", 0, select_subprotocol=subprotocol, max_size=None, ping_interval=None, open_timeout=None
     )
     servers = {"ws": await start(), "ws-plain": await start(compression=None), "wss": await start(ssl=context)}
     ports = {name: server.sockets[0].getsockname()[1] for name, server in servers.items()}
