@@ -25,7 +25,7 @@ final class RealLineServer: Sendable {
     private static func start() async throws -> RealLineServer {
         try FileManager.default.removeItem(atPath: temporaryFolder("real-line"))
         let folder = try temporaryFolder("real-line")
-        // Python finds a port that is free at both addresses, and becomes the shell. The port is not reserved until nginx uses it.
+        // Python finds a port that is free at both addresses, and becomes the shell, which keeps the mark of the port for other peers.
         let shell = try PythonProcess([
             "-c",
             """
@@ -43,6 +43,8 @@ final class RealLineServer: Sendable {
                         continue
                 break
             print(port)
+            for mark in real_servers.MARKS:
+                mark.set_inheritable(True)
             os.execvp("sh", ["sh"])
             """,
         ])
@@ -84,14 +86,18 @@ final class RealLineServer: Sendable {
         begin() {
             nginx -p "$PWD" -c nginx.conf -e error.log >nginx.log 2>&1 </dev/null &
             servers="$servers $!"
-            reached . nginx.pid
+            reached . nginx.pid $!
             [ -s nginx.pid ] && echo begun || echo "$(tail -n 1 nginx.log)"
         }
+        # The flag of a socket that listens is 00010000. A socket that is bound alone has a path, and refuses connections.
         relay() {
-            socat "$1,fork" "$2" >>socat.log 2>&1 </dev/null &
-            servers="$servers $!"
-            reached "$3" /proc/net/unix
-            grep -qs "$3" /proc/net/unix && echo relayed || echo "$(tail -n 1 socat.log)"
+            listening=" 00010000 .*$3"
+            if ! grep -qs "$listening" /proc/net/unix; then
+                socat "$1,fork" "$2" >>socat.log 2>&1 </dev/null &
+                servers="$servers $!"
+                reached "$listening" /proc/net/unix $!
+            fi
+            grep -qs "$listening" /proc/net/unix && echo relayed || echo "$(tail -n 1 socat.log)"
         }
 
         """
@@ -106,10 +112,9 @@ final class RealLineServer: Sendable {
         return name
     }
 
-    /// Starts a relay from a Unix domain socket to a port of this machine, and returns the path of the socket.
+    /// Starts a relay from a Unix domain socket to a port of this machine, unless there is one, and returns the path of the socket.
     func relayedSocket(before port: Int) async throws -> String {
         let path = "\(folder)/\(port).sock"
-        guard !FileManager.default.fileExists(atPath: path) else { return path }
         try await relay("UNIX-LISTEN:\(path)", "TCP:127.0.0.1:\(port)", path)
         return path
     }
