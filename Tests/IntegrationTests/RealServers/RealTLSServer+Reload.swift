@@ -1,3 +1,4 @@
+import Testing
 import Trellis
 
 /// Sessions whose files of certificates change.
@@ -10,6 +11,30 @@ extension RealTLSServer {
             $0.tls.fileCheckInterval = .zero
             $0.eventMonitors = monitors
             change(&$0.tls)
+        }
+    }
+
+    /// Returns the first response with another beginning than the earlier ones, once a change of the files shows.
+    func string(_ session: Session, _ request: Request, after earlier: String) async throws -> String {
+        while true {
+            let text = try await session.string(request)
+            if !text.hasPrefix(earlier) { return text }
+            try Task.checkCancellation()
+        }
+    }
+
+    /// Sends requests until their server is trusted, and gets a response of nginx.
+    func becomesTrusted(
+        _ session: Session, _ request: Request, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        while true {
+            do {
+                let text = try await session.string(request)
+                #expect(text.hasPrefix("TLSv1.3 "), sourceLocation: sourceLocation)
+                return
+            } catch let error as TrellisError where error.untrusted != nil {
+                try Task.checkCancellation()
+            }
         }
     }
 

@@ -36,6 +36,8 @@ enum RealTrustNginx {
             http {
                 log_format line "$host $request_uri";
                 access_log access.log line;
+                # A connection has as many requests as a test sends until a change shows.
+                keepalive_requests 1000000;
                 \(temporaryFolders)
                 ssl_ciphers ALL:@SECLEVEL=0;
                 ssl_protocols TLSv1.2 TLSv1.3;
