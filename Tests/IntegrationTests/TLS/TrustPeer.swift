@@ -19,9 +19,12 @@ enum TrustPeer {
         TLSConfiguration(authorities: .only([.file(try await started.value.announcement.ca)]))
     }
 
+    /// Returns a session with one engine, and so one connection for requests one after another.
+    ///
     /// - Parameter clock: The clock of the session; `nil` for the system's.
     static func session(_ tls: TLSConfiguration, clock: TestClock? = nil) -> Session {
         var configuration = SessionConfiguration()
+        configuration.engines = .one
         configuration.tls = tls
         return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
