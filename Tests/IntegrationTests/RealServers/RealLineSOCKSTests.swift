@@ -22,6 +22,8 @@ struct RealLineSOCKSTests {
 
     private func session(_ proxy: String) throws -> Session {
         var configuration = SessionConfiguration()
+        // A second engine would have a connection of its own.
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.proxy = .always(try Proxy(proxy))
         return Session(configuration: configuration)

@@ -15,6 +15,8 @@ struct RealRouteTests {
 
     private func session(_ change: (inout Route) throws -> Void) rethrows -> Session {
         var configuration = SessionConfiguration()
+        // A second engine would have connections of its own.
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         try change(&configuration.route)
         return Session(configuration: configuration)
