@@ -30,7 +30,7 @@ struct RealNetworkTests {
         await machine.session { configuration in
             configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
             // A request on a dead connection fails with this limit.
-            configuration.timeouts.total = .seconds(15)
+            configuration.timeouts.total = .seconds(60)
             change(&configuration)
         }
     }
