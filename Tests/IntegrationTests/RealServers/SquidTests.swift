@@ -14,12 +14,13 @@ struct SquidTests {
 
     private var place: String { get throws { "127.0.0.1:\(try #require(peer.announcement.ports["squid"]))" } }
 
+    /// squid keeps one password for a name: a wrong one has a name of its own.
     private func session(_ authentication: Proxy.Authentication, password: String? = "s3cret") throws -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.proxy = .always(
             try Proxy(
-                "http://\(try place)", username: password.map { _ in "ada" }, password: password,
+                "http://\(try place)", username: password.map { $0 == "s3cret" ? "ada" : "bob" }, password: password,
                 authentication: authentication))
         return Session(configuration: configuration)
     }
