@@ -4,7 +4,9 @@ import Trellis
 import TrellisTesting
 
 /// Real proxies are tried in order, and chosen by the variables of an environment: tinyproxy is the first one, and squid the second.
-@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("tinyproxy"), .requires("squid"))
+///
+/// Serialized, because the tests end the first one.
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers, .requires("tinyproxy"), .requires("squid"))
 struct RealProxyListTests {
     private static let started = Peer.started("real_proxies.py", "tinyproxy", "squid")
 
