@@ -11,8 +11,9 @@ struct PinPeer: Sendable {
     /// The pins of the keys: leaf, intermediate, root, stray, unknown, proxy.
     let pins: [String: String]
 
-    init() async throws {
-        peer = try await Self.started.value
+    /// - Parameter own: The servers of tests that count bytes or connections; `nil` for those that several suites share.
+    init(_ own: Task<Peer, any Error>? = nil) async throws {
+        peer = try await (own ?? Self.started).value
         pins = try await peer.answer(to: "pins")
         // The bytes of tests that ran before do not count.
         _ = try await receivedBytes()

@@ -10,9 +10,11 @@ import TrellisTesting
 /// Serialized, because the tests share the peer's count of bytes.
 @Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct PinTests {
+    private static let started = Peer.started("pins.py")
+
     private let peer: PinPeer
 
-    init() async throws { peer = try await PinPeer() }
+    init() async throws { peer = try await PinPeer(Self.started) }
 
     private func isMismatch(
         _ session: Session, _ request: Request, sourceLocation: SourceLocation = #_sourceLocation

@@ -110,10 +110,13 @@ struct TrustCombinationTests {
         #expect(try await answer(from: "mtls", tls, manager).hasPrefix("ada "))
     }
 
+    /// The servers of the test alone, which counts their connections.
+    private static let counted = Peer.started("pins.py")
+
     /// Without verification, libcurl does not distinguish the TLS sessions of client certificates, which must not be resumed then.
-    @Test(arguments: [false, true])
+    @Test(.serialized, arguments: [false, true])
     func aProxyWithAClientCertificateAndWithoutVerification(_ hasIdentity: Bool) async throws {
-        let peer = try await PinPeer()
+        let peer = try await PinPeer(Self.counted)
         let proxy = try Proxy(peer.url("asking", ""))
         let folder = URL(filePath: peer.peer.announcement.ca).deletingLastPathComponent()
         var tls = TLSConfiguration.insecureWithoutAnyVerification()

@@ -9,9 +9,11 @@ import TrellisTesting
 /// Serialized, because the tests share the peer's count of bytes.
 @Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct TrustEvaluationTests {
+    private static let started = Peer.started("pins.py")
+
     private let peer: PinPeer
 
-    init() async throws { peer = try await PinPeer() }
+    init() async throws { peer = try await PinPeer(Self.started) }
 
     /// An evaluator that runs a closure, and counts.
     private final class Asked: ServerTrustEvaluating {
