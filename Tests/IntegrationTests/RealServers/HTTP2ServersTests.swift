@@ -153,7 +153,7 @@ struct HTTP2ServersTests {
     func aThousandStreams(_ server: Server) async throws {
         var request = Request(try url(server, .streams))
         if server.losesResponses {
-            request.timeouts = Timeouts(responseHead: .seconds(10), idle: .seconds(10))
+            request.timeouts = Self.patience
             request = request.withInterceptor(Self.retries)
         }
         let (sent, session) = (request, session)
@@ -186,6 +186,10 @@ struct HTTP2ServersTests {
                 $0.limits.requestsPerOrigin = 8
             }
         }
+        if server.losesResponses {
+            (away.timeouts, small.timeouts) = (Self.patience, Self.patience)
+            (away, small) = (away.withRetrier(Self.secondTries), small.withRetrier(Self.secondTries))
+        }
         let requests = [away, small], shared = session
         try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<200 {
@@ -203,7 +207,15 @@ struct HTTP2ServersTests {
         await session.shutdown()
     }
 
-    private static let retries = RetryPolicy(retryLimit: 10, exponentialBackoffScale: .milliseconds(1))
+    /// Without a budget: a server may lose as many requests as it likes.
+    private static let retries = RetryPolicy(
+        retryLimit: 10, exponentialBackoffScale: .milliseconds(1), budget: nil)
+    /// The time after which a response is lost.
+    private static let patience = Timeouts(responseHead: .seconds(30), idle: .seconds(30))
+    /// Sends a request again whose response is lost, and no other one.
+    private static let secondTries = Retrier { attempt, context in
+        (attempt.error as? TrellisError)?.isTimeout == true && context.attempt <= 10 ? .retry : .doNotRetry
+    }
 
     /// Returns a body of ``bodySize`` bytes in pieces.
     private static var pieces: AsyncStream<Data> {
