@@ -1,4 +1,4 @@
-"""An HTTP/3 server that misbehaves on request. Prints {"ca": PATH, "ports": {"h3": PORT}}.
+"""An HTTP/3 server that misbehaves on request. Prints {"ca": PATH, "ports": {"h3": PORT, "h3-alone": PORT}}.
 
 The same port number serves HTTP/2 over TCP with the scenarios of `http2_scenarios.py`, as a real server would. Over
 QUIC the path selects the scenario, as there:
@@ -111,6 +111,11 @@ class Protocol(QuicConnectionProtocol):
             self._http.send_data(stream, HALF, False)
 
 
+async def stall(reader, writer):
+    while await reader.read(65536):
+        pass
+
+
 async def main():
     authority = Authority()
     chain, key = authority.files()
@@ -119,8 +124,11 @@ async def main():
     configuration.load_cert_chain(chain, key)
     # The port must be free for UDP too, of which other programs use many.
     port = await connections.listen(http2.handle, authority.context(alpn=("h2", "http/1.1")), port=free_port())
-    await serve("127.0.0.1", port, configuration=configuration, create_protocol=Protocol)
-    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": {"h3": port}}, connections)
+    # Over TCP, this one completes no handshake, so that HTTP/3 wins every race.
+    alone = await connections.listen(stall, port=free_port())
+    for each in (port, alone):
+        await serve("127.0.0.1", each, configuration=configuration, create_protocol=Protocol)
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": {"h3": port, "h3-alone": alone}}, connections)
 
 
 if __name__ == "__main__":

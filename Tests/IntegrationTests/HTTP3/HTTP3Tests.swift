@@ -111,7 +111,7 @@ struct HTTP3Tests {
     }
 
     @Test func preferredHTTP3IsUsedWhereThereIsOne() async throws {
-        var request = try request("/ok/2")
+        var request = Request(try peer.url("h3-alone", "/ok/2"))
         request.httpVersion = .http3Preferred
         let (_, response) = try await session.data(request)
         #expect(response.version == .http3)
