@@ -96,7 +96,7 @@ private struct HTTP2Soak: Sendable {
         await session.shutdown()
         #expect(Descriptors.socketCount == sockets, "\(Descriptors.targets)")
         let limit = ContinuousClock.now + .seconds(60)
-        while Descriptors.count > before, ContinuousClock.now < limit { await Task.yield() }
+        while Descriptors.count > before, ContinuousClock.now < limit, !Task.isCancelled { await Task.yield() }
         #expect(Descriptors.count <= before, "\(Descriptors.targets)")
     }
 

@@ -141,7 +141,7 @@ private struct OriginsSoak: Sendable {
         if Descriptors.socketCount != sockets { print("soak: left after the shutdown: \(Descriptors.targets)") }
         #expect(Descriptors.socketCount == sockets)
         let end = ContinuousClock.now + .seconds(60)
-        while Descriptors.count > before, ContinuousClock.now < end { await Task.yield() }
+        while Descriptors.count > before, ContinuousClock.now < end, !Task.isCancelled { await Task.yield() }
         #expect(Descriptors.count <= before, "\(Descriptors.targets)")
     }
 

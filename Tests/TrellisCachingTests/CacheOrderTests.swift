@@ -88,10 +88,12 @@ struct CacheOrderTests {
 
     /// Returns a world whose responses are numbers.
     ///
-    /// The clock stands still, so that the limit on the wait for a storage ends none.
-    private func counting(_ storage: any CacheStorage, _ fields: HTTPFields = World.fields()) -> CacheWorld {
+    /// - Parameter clock: One that stands still, unless the limit on the wait for a storage is to end.
+    private func counting(
+        _ storage: any CacheStorage, _ fields: HTTPFields = World.fields(), clock: TestClock? = TestClock()
+    ) -> CacheWorld {
         let count = Locked(0)
-        return World(storage: storage, clock: TestClock()) { _ in
+        return World(storage: storage, clock: clock) { _ in
             let number = count.next()
             return World.response("\(number)", fields)
         }
@@ -131,7 +133,7 @@ struct CacheOrderTests {
     /// The URL is invalidated just after the response has become visible, and a response to a later request is stored.
     @Test func aRemovalOfALateResponseLeavesALaterOne() async throws {
         let storage = SlowStorage(isVisible: true)
-        let world = counting(storage)
+        let world = counting(storage, clock: nil)
         let old = Task { try await world.get() }
         try await storage.isReached.opened()
         try await world.cache.remove(World.url)
