@@ -109,7 +109,10 @@ public final class LoopbackServer: Sendable {
     public var acceptedCount: Int { listener.record.value.accepted }
 
     /// The number of connections that neither side has closed.
-    public var openCount: Int { listener.record.value.accepted - listener.record.value.closed }
+    public var openCount: Int {
+        let record = listener.record.value
+        return record.accepted - record.closed
+    }
 
     /// The number of connections that have ended, by either side.
     public var closedCount: Int { listener.record.value.closed }

@@ -60,7 +60,10 @@ public final class InProcessTransport: Transport {
     public var startedCount: Int { record.value.started }
 
     /// The number of attempts that are under way.
-    public var activeCount: Int { record.value.started - record.value.ended }
+    public var activeCount: Int {
+        let record = record.value
+        return record.started - record.ended
+    }
 
     /// Waits until `count` attempts, counted from the start, were cancelled.
     ///

@@ -197,7 +197,10 @@ public final class MockTransport: Transport {
     public var startedCount: Int { record.value.started }
 
     /// The number of attempts that are under way.
-    public var activeCount: Int { record.value.started - record.value.ended }
+    public var activeCount: Int {
+        let record = record.value
+        return record.started - record.ended
+    }
 
     /// The number of attempts that were cancelled before their end.
     public var cancelledCount: Int { record.value.cancelled }
