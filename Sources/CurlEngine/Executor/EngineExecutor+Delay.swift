@@ -77,14 +77,15 @@ private final class EngineDelay: Sendable {
         // A timer of a loop that is about to end would never fire.
         guard !loop.mustEnd else { return finish(.engineEnded) }
         let timer = EngineTimer(Target(self))
+        // Before another thread can end the wait, and note that: the clock must not learn of the end first.
+        loop.clock.noteWait(of: call, begins: true)
         let hasEnded = state.withLock { state in
             guard state.end == nil else { return true }
             (state.timer, state.clock) = (timer, loop.clock)
             return false
         }
-        if hasEnded { return }
+        if hasEnded { return loop.clock.noteWait(of: call, begins: false) }
         loop.set(timer, at: instant)
-        loop.clock.noteWait(of: call, begins: true)
     }
 
     fileprivate func forgetTimer() { state.withLock { $0.timer = nil } }

@@ -100,6 +100,45 @@ struct EngineDelayTests {
         await engine.shutDown()
     }
 
+    /// A task that is cancelled just as its wait begins: the clock learns of the beginning before the end.
+    @Test func theClockLearnsOfTheBeginningFirst() async throws {
+        let cancelling = CancellingClock(clock.engineSide)
+        let engine = EngineExecutor(clock: cancelling)
+        let isKnown = LoopbackServer.Gate()
+        let wait = Task {
+            try? await isKnown.opened()
+            return try await engine.delay(for: .seconds(10))
+        }
+        cancelling.task.withLock { $0 = wait }
+        isKnown.open()
+        await #expect(throws: CancellationError.self) { try await wait.value }
+        await engine.shutDown()
+        #expect(cancelling.notes.withLock { $0 } == [true, false])
+    }
+
+    /// A clock that cancels a task when its wait begins.
+    private final class CancellingClock: EngineClock {
+        let task = Locked<Task<Bool, any Error>?>(nil)
+        /// What the clock has learned, in order: whether a wait began.
+        let notes = Locked<[Bool]>([])
+        private let clock: any EngineClock
+
+        init(_ clock: any EngineClock) { self.clock = clock }
+
+        func now() -> EngineInstant { clock.now() }
+
+        func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
+            clock.sleep(until: deadline, from: now)
+        }
+
+        func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
+
+        func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {
+            if begins { task.withLock { $0 }?.cancel() }
+            notes.withLock { $0.append(begins) }
+        }
+    }
+
     @Test func theEndOfTheEngineEndsIt() async throws {
         let wait = Task { [engine] in try await engine.delay(for: .seconds(10)) }
         await waitUntilTimers(count: 1)
