@@ -83,24 +83,26 @@ extension FaultAttempt {
 }
 
 extension FaultAttempt: ConnectionTransportEvents {
-    func transportIsConnected() { arrivals.yield(.connected) }
+    func transportIsConnected() { arrive(.connected) }
 
-    func transportDidReceiveInformational(_ head: ResponseHead) { arrivals.yield(.informational(head)) }
+    func transportDidReceiveInformational(_ head: ResponseHead) { arrive(.informational(head)) }
 
-    func transportDidReceiveHead(_ head: ResponseHead) { arrivals.yield(.head(head)) }
+    func transportDidReceiveHead(_ head: ResponseHead) { arrive(.head(head)) }
 
     func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
-        arrivals.yield(.switched(head, connection))
+        arrive(.switched(head, connection))
     }
 
     func transportDidReceiveBody(_ bytes: RawSpan) {
         let copy = [UInt8](copying: bytes)
         state.update { $0.backlog += copy.count }
         applyFlow()
-        arrivals.yield(.body(copy))
+        arrive(.body(copy))
     }
 
-    func transportDidEnd(_ end: TransportEnd) { arrivals.yield(.end(end)) }
+    func transportDidEnd(_ end: TransportEnd) { arrive(.end(end)) }
+
+    private func arrive(_ event: Event) { state.update { $0.arrived.append(event) } }
 
     func transportNeedsBody() { events.transportNeedsBody() }
 

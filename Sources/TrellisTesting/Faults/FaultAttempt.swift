@@ -34,6 +34,8 @@ final class FaultAttempt: TransportTask {
         /// The pauses of the other attempt, and whether a thread is about to change them.
         var applied = Flow()
         var isApplying = false
+        /// The events of the other attempt that were not passed on.
+        var arrived: [Event] = []
         /// The number of bytes of the response that have arrived and were not passed on.
         var backlog = 0
         /// The number of bytes of the request's body, and whether its source waits for room.
@@ -55,8 +57,6 @@ final class FaultAttempt: TransportTask {
     let faults: [Fault]
     let events: any TransportEvents
     let state: LoopbackServer.Waiters<State>
-    let received: AsyncStream<Event>
-    let arrivals: AsyncStream<Event>.Continuation
     private let transport: any Transport
     private let schedule: FaultSchedule
     private let task = Locked<Task<Void, Never>?>(nil)
@@ -71,13 +71,13 @@ final class FaultAttempt: TransportTask {
         self.transport = transport
         self.schedule = schedule
         state = .init(State(isBodyComplete: !request.hasStreamedBody))
-        (received, arrivals) = AsyncStream.makeStream(of: Event.self)
     }
 
     func begin() {
         let mayStart = faults.allSatisfy { $0.stage == .exchange && !$0.precedesResponse }
         if mayStart { startInner() }
-        let run = Task { await self.run(hasStarted: mayStart) }
+        let work = PeerWork.beginning(of: request.callNumber) { await self.run(hasStarted: mayStart) }
+        let run = Task { await work() }
         task.withLock { $0 = run }
     }
 
@@ -90,8 +90,10 @@ final class FaultAttempt: TransportTask {
                 startInner()
             }
             var response = FaultedResponse(faults)
-            for await event in received {
-                guard try await deliver(event, &response) else { return }
+            while true {
+                for event in try await arrivedEvents() {
+                    guard try await deliver(event, &response) else { return }
+                }
             }
         } catch let failure as TransportFailure {
             finish(failure)
@@ -153,6 +155,15 @@ final class FaultAttempt: TransportTask {
         if state.value.isCancelled { throw CancellationError() }
     }
 
+    /// Waits for events of the other attempt, and takes them.
+    private func arrivedEvents() async throws -> [Event] {
+        try await passage { !$0.arrived.isEmpty }
+        return state.update { state in
+            defer { state.arrived = [] }
+            return state.arrived
+        }
+    }
+
     /// Receives the request's body until it has more bytes, or is complete. Returns whether it has more.
     private func receiveBody(moreThan count: Int) async throws -> Bool {
         guard request.hasStreamedBody else { return request.body?.data?.count ?? 0 > count }
@@ -188,7 +199,6 @@ final class FaultAttempt: TransportTask {
         state.update { $0.isCancelled = true }
         leaveInner()
         task.withLock { $0 }?.cancel()
-        arrivals.finish()
     }
 
     /// Ends the other attempt, which has this one as the receiver of its events: the two must not keep each other alive.
