@@ -85,7 +85,7 @@ extension TestClock {
 
     /// What does not change while every call waits.
     private struct Rest: Hashable {
-        var exchanges: Set<ObjectIdentifier> = []
+        var exchanges: [SessionEngines.ExchangeCounts] = []
         var calls: Int
         var waits: Int
     }
@@ -103,10 +103,10 @@ extension TestClock {
         var rest = Rest(calls: callCount, waits: state.version)
         for session in sessions {
             guard
-                let exchanges = session.engines.exchangesIfQuiet(
+                let exchanges = session.engines.countsIfQuiet(
                     of: session, calls, sleepers: sleepers, isPeerAtWork: PeerWork.isUnderWay(of:))
             else { return nil }
-            rest.exchanges.formUnion(exchanges)
+            rest.exchanges.append(exchanges)
         }
         return rest
     }

@@ -2,6 +2,14 @@ import CurlEngine
 
 /// The view of a clock that a test moves: whether everything that can happen has happened.
 extension SessionEngines {
+    /// The numbers of exchanges that have begun, and of exchanges that are under way. If both are the same as before, the exchanges are.
+    package struct ExchangeCounts: Hashable, Sendable {
+        package var begun = 0
+        package var underWay = 0
+
+        package init() {}
+    }
+
     /// Returns when the engines have handled everything that had reached them before the call.
     package func settle() async {
         for engine in started {
@@ -11,7 +19,7 @@ extension SessionEngines {
         }
     }
 
-    /// Returns the exchanges under way if each of a session's calls waits for the clock, for its peer, or for another call; `nil` if
+    /// Returns the counts of the exchanges if each of a session's calls waits for the clock, for its peer, or for another call; `nil` if
     /// one does not.
     ///
     /// - Parameters:
@@ -19,12 +27,13 @@ extension SessionEngines {
     ///   - calls: The calls that have not been released, of any session.
     ///   - sleepers: The calls that wait for an instant of the clock, and whether others do.
     ///   - isPeerAtWork: Whether the peer of a call's exchange, by the call's number, is at work.
-    package func exchangesIfQuiet(
+    package func countsIfQuiet(
         of session: Session, _ calls: [any AnyObject & Sendable],
         sleepers: (calls: Set<ObjectIdentifier>, hasOthers: Bool),
         isPeerAtWork: (UInt64) -> Bool
-    ) -> Set<ObjectIdentifier>? {
-        let exchanges = all.flatMap(\.site.list.all)
+    ) -> ExchangeCounts? {
+        let lists = all.map(\.site.list.counted)
+        let exchanges = lists.flatMap(\.exchanges)
         let exchanging = Set(exchanges.map(\.prepared.callID))
         if !exchanges.allSatisfy({ $0.marks.hasBegun }) || exchanging.contains(where: isPeerAtWork) { return nil }
         var hasFollower = false
@@ -39,7 +48,10 @@ extension SessionEngines {
             }
         }
         // A call cannot wait for another one if there is none: it is about to continue.
-        return hasLeader || !hasFollower ? Set(exchanges.map { ObjectIdentifier($0) }) : nil
+        guard hasLeader || !hasFollower else { return nil }
+        var counts = ExchangeCounts()
+        (counts.begun, counts.underWay) = (lists.reduce(0) { $0 + $1.added }, exchanges.count)
+        return counts
     }
 
     /// Returns whether a call has begun, and its result is not decided.

@@ -69,6 +69,11 @@ struct BlockedEngineTests {
 
         func end() { mayEnd.signal() }
 
+        /// The counts of the exchanges, if each has begun; `nil` otherwise.
+        var exchangesAtRest: SessionEngines.ExchangeCounts? {
+            session.engines.countsIfQuiet(of: session, [], sleepers: ([], false)) { _ in false }
+        }
+
         func waitUntilLive() async {
             while await session.liveRequests.isEmpty, !Task.isCancelled { await Task.yield() }
         }
@@ -112,19 +117,33 @@ struct BlockedEngineTests {
     @Test(arguments: [Kind.plain, .steps])
     func aCallThatItsEngineHasNotBegunIsNotAtRest(_ kind: Kind) async throws {
         let world = World()
-        var exchangesAtRest: Set<ObjectIdentifier>? {
-            world.session.engines.exchangesIfQuiet(of: world.session, [], sleepers: ([], false)) { _ in false }
-        }
         let call = try await world.blockedCall(kind, false)
         let list = try #require(world.session.engines.all.first).site.list
         while list.all.isEmpty, !Task.isCancelled { await Task.yield() }
-        #expect(exchangesAtRest == nil)
+        #expect(world.exchangesAtRest == nil)
         world.end()
         _ = try await world.transport.nextAttempt()
         await world.session.settle()
-        #expect(exchangesAtRest?.count == 1)
+        #expect(world.exchangesAtRest?.underWay == 1)
         call.cancel()
         #expect(await call.value == .taskCancelled)
+        await world.session.shutdown()
+    }
+
+    /// An exchange may be where another one was in memory, and is not taken for that.
+    @Test func anExchangeThatTakesThePlaceOfAnotherIsSeen() async throws {
+        let world = World()
+        var counts: [SessionEngines.ExchangeCounts?] = []
+        for _ in 1...2 {
+            let call = world.call(.plain)
+            let attempt = try await world.transport.nextAttempt()
+            await world.session.settle()
+            counts.append(world.exchangesAtRest)
+            attempt.respond()
+            #expect(await call.value == .answer("200"))
+        }
+        #expect(counts.map { $0?.underWay } == [1, 1])
+        #expect(counts.map { $0?.begun } == [1, 2])
         await world.session.shutdown()
     }
 
