@@ -101,18 +101,22 @@ struct HTTP2Policy: Sendable {
             if completedStreams >= taken { (takenStreams, completedStreams) = (taken + 1, 0) }
         // A server without any stream takes at least one, because otherwise no response would ever raise the number.
         case .refused: (takenStreams, completedStreams) = (max(openStreams, 1), 0)
-        case .reset(let window):
-            meter.work.resets += 1
-            // The server may know the larger windows already, although its acknowledgement has not come.
-            let growth = settingsSent == nil ? 0 : limits.streamWindow - HTTP2Limits.initialWindow
-            lateBytes += max(window + growth, 0)
+        case .reset(let window): didReset(window: window)
         case .failed: break
         }
     }
 
+    /// Records that this side resets a stream, and still has granted that many bytes to the server.
+    mutating func didReset(window: Int) {
+        meter.work.resets += 1
+        // The server may know the larger windows already, although its acknowledgement has not come.
+        let growth = settingsSent == nil ? 0 : limits.streamWindow - HTTP2Limits.initialWindow
+        lateBytes += max(window + growth, 0)
+    }
+
     /// The ways in which a stream ends.
     enum StreamEnd: Hashable, Sendable {
-        /// With its response.
+        /// With its response. If this side then resets the stream, ``HTTP2Policy/didReset(window:)`` tells that too.
         case completed
         /// With REFUSED_STREAM.
         case refused

@@ -90,6 +90,8 @@ extension HTTP2Session {
         if stream.isRequestSent {
             unsafe ccurl_http2_forget(connection, stream.number)
         } else {
+            // The server may send the end of the stream, or more, before it knows.
+            unsafe policy.didReset(window: Int(ccurl_http2_window(connection, stream.number)))
             unsafe ccurl_http2_reset(connection, stream.number, HTTP2ErrorCode.noError.rawValue)
         }
         unsafe policy.didCloseStream(.completed)

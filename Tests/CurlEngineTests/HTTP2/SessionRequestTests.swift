@@ -289,6 +289,32 @@ struct SessionRequestTests {
         #expect(run.sentText() == ["HEADERS 3, end"])
     }
 
+    /// What comes on the stream before the server knows of the reset costs the other streams nothing.
+    @Test func framesAfterACompleteResponseToAPartOfARequest() throws {
+        let run = try SessionRun()
+        try run.submit()
+        run.sent()
+        run.receive(HTTP2Bytes.settings(), HTTP2Bytes.frame(4, flags: HTTP2Bytes.acknowledgement))
+        let fields = [(":status", "200"), ("content-length", "0")]
+        for index in 1...130 as ClosedRange<UInt32> {
+            try run.submit("POST", body: .stream(length: nil))
+            run.sent()
+            run.receive(HTTP2Bytes.head(2 * index + 1, fields))
+            run.receive(HTTP2Bytes.head(2 * index + 1, [("t", "1")], ends: true))
+        }
+        #expect(run.failures.isEmpty)
+        try run.submit("POST", body: .stream(length: nil))
+        run.sent()
+        run.receive(HTTP2Bytes.head(263, fields))
+        // More than the length, and padding.
+        let flags = HTTP2Bytes.padded | HTTP2Bytes.endStream
+        run.receive(HTTP2Bytes.data("x", 263), HTTP2Bytes.frame(0, flags: flags, stream: 263, [1, 0]))
+        #expect(run.failures.isEmpty)
+        run.receive(HTTP2Bytes.head(1, [(":status", "204")], ends: true))
+        #expect(run.events.suffix(2) == ["head 204", "end"])
+        #expect(run.session?.takesStreams == true)
+    }
+
     /// Trailers may follow the whole body of a response to a request that was sent.
     @Test func aResponseToACompleteRequestEndsWithItsStream() throws {
         let run = try SessionRun()
