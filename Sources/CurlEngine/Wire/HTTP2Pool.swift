@@ -31,6 +31,8 @@ final class HTTP2Pool {
     var streams = HTTP2Limits.standard.streamsBeforeSettings
     /// The instant, on the system's clock, before which no connection is made beside others.
     var pauseEnd: EngineInstant?
+    /// The instant, on the system's clock, before which the limits of the session leave no connection beside others.
+    var limitEnd: EngineInstant?
     /// The number of connections in use that was told last, if there are several.
     private(set) var countedShared = 0
 
@@ -78,11 +80,24 @@ final class HTTP2Pool {
     /// Returns a connection with room for the stream of a transfer, if any.
     private func connection(for transfer: Transfer) -> HTTP2Connection? {
         // A connection that turns out to be dead leaves the list.
-        for connection in connections where connection.isUsable(for: transfer) { return connection }
+        if let connection = suitable(for: transfer) { return connection }
         // Without a place for another one, the server's certificate alone must do.
-        guard transfer.options.readsCertificates, connections.count + leaders.count >= maximum else { return nil }
+        guard transfer.options.readsCertificates, connections.count + leaders.count >= maximum || isLimited else {
+            return nil
+        }
         for connection in connections where connection.isUsable { return connection }
         return nil
+    }
+
+    /// Returns a connection with room for the stream of a transfer, and with the certificates that the transfer reads, if any.
+    private func suitable(for transfer: Transfer) -> HTTP2Connection? {
+        for connection in connections where connection.isUsable(for: transfer) { return connection }
+        return nil
+    }
+
+    private var isLimited: Bool {
+        guard let limitEnd, let first = connections.first else { return false }
+        return first.now < limitEnd
     }
 
     /// Whether there is a connection that takes streams.
@@ -165,10 +180,11 @@ final class HTTP2Pool {
 
     /// Returns a transfer that makes a connection although another one has room now, and that one; `nil` if there is none.
     func nextWithoutNeed() -> (Transfer, HTTP2Connection)? {
-        guard hasConnections, let transfer = leaders.first(where: Self.mayStopConnecting),
-            let connection = connection(for: transfer)
-        else { return nil }
-        return (transfer, connection)
+        guard hasConnections else { return nil }
+        for transfer in leaders where Self.mayStopConnecting(transfer) {
+            if let connection = suitable(for: transfer) { return (transfer, connection) }
+        }
+        return nil
     }
 
     /// Returns whether a transfer may give up the connection that it makes for a stream on another one. Others may wait for the result of a

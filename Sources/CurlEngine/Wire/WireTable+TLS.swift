@@ -239,6 +239,9 @@ extension WireTable {
         let others = unsafe counts.shared(pool.queue) - pool.countedShared
         if engine.mayAddConnection(to: pool.queue, others + busy + 1) { return true }
         pause(pool, on: engine, for: HTTP2Pool.limitPause)
+        pool.limitEnd = pool.pauseEnd
+        // The transfer that is next may have a stream on a connection without the certificates that it reads.
+        pool.serveSoon()
         return false
     }
 

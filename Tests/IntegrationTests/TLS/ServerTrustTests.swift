@@ -115,8 +115,9 @@ struct ServerTrustTests {
     }
 
     /// Without a place for a further connection, the request does not wait, and gets the server's own certificate alone.
-    @Test func theLimitOfConnectionsHoldsForTheChain() async throws {
-        let session = peer.session { $0.limits = ConnectionLimits(perOrigin: 1) }
+    @Test(arguments: [ConnectionLimits(perOrigin: 1), ConnectionLimits(total: 1)])
+    func theLimitOfConnectionsHoldsForTheChain(_ limits: ConnectionLimits) async throws {
+        let session = peer.session { $0.limits = limits }
         let held = try await streamOnResumedConnection(session)
         let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
         #expect(response.serverTrust?.chain.count == 1)
