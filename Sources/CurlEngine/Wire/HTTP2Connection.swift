@@ -550,14 +550,15 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         return HTTP2BodyPart(count: count, isEnd: isEnd, trailers: isEnd ? transfer.sending.trailers : nil)
     }
 
-    func streamDidSendHead(_ stream: HTTP2Stream) { noteSending(stream) }
-
-    func streamDidSendBody(_ stream: HTTP2Stream) { noteSending(stream) }
-
-    private func noteSending(_ stream: HTTP2Stream) {
+    func streamDidSendHead(_ stream: HTTP2Stream) {
         guard let transfer = present(stream) else { return }
         transfer.activity = (engine.now, engine.now)
         if transfer.options.isExtendedConnect { transfer.delegate?.transferIsConnected() }
+    }
+
+    func streamDidSendBody(_ stream: HTTP2Stream) {
+        guard let transfer = present(stream) else { return }
+        transfer.activity = (engine.now, engine.now)
     }
 
     func streamDidSendRequest(_ stream: HTTP2Stream) {}

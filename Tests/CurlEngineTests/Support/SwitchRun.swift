@@ -18,9 +18,14 @@ struct SwitchRun: Sendable {
         private var body: [UInt8] = []
         private var first: (@Sendable (Outcome) -> Void)?
         private let last: LoopbackServer.Gate
+        private let connections: Locked<Int>
 
-        init(_ last: LoopbackServer.Gate, _ first: @escaping @Sendable (Outcome) -> Void) {
+        init(
+            _ last: LoopbackServer.Gate, counting connections: Locked<Int>,
+            _ first: @escaping @Sendable (Outcome) -> Void
+        ) {
             self.last = last
+            self.connections = connections
             self.first = first
         }
 
@@ -29,7 +34,7 @@ struct SwitchRun: Sendable {
             first = nil
         }
 
-        func transferIsConnected() {}
+        func transferIsConnected() { connections.withLock { $0 += 1 } }
         func transferDidReceiveInformational(_ head: WireHead) {}
         func transferDidReceiveHead(_ head: WireHead) { self.head = head }
         func transferDidReceiveBody(_ bytes: RawSpan) {
@@ -48,6 +53,8 @@ struct SwitchRun: Sendable {
     var run = EngineRun()
     /// The gate that opens when the transfer has ended.
     let end = LoopbackServer.Gate()
+    /// The number of times that the connection was ready.
+    let connections = Locked(0)
 
     static func options(
         _ url: String, route: TransferRoute = .direct, trust: TransferTrust = .system, limit: Int = 64 << 10
@@ -62,7 +69,8 @@ struct SwitchRun: Sendable {
     func start(_ options: TransferOptions) async -> Outcome {
         await withContinuation { continuation in
             run.executor.submit {
-                _ = run.engine.start(options, delegate: Delegate(end) { continuation.resume(returning: $0) })
+                let delegate = Delegate(end, counting: connections) { continuation.resume(returning: $0) }
+                _ = run.engine.start(options, delegate: delegate)
             }
         }
     }
