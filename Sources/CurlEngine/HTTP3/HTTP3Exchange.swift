@@ -87,8 +87,7 @@ final class HTTP3Exchange {
         unsafe ccurl_set_opensocket_function(easy.curl, Callbacks.openHTTP3Socket)
         unsafe ccurl_set_pointer(easy.curl, CURLOPT_OPENSOCKETDATA, this)
         unsafe ccurl_set_closesocket_function(easy.curl, Callbacks.closeHTTP3Socket)
-        unsafe ccurl_set_pointer(easy.curl, CURLOPT_CLOSESOCKETDATA, easy.context)
-        unsafe ccurl_set_pointer(easy.curl, CURLOPT_PRIVATE, this)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(group).toOpaque())
     }
 
     private func setMethod(_ options: TransferOptions) -> Bool {

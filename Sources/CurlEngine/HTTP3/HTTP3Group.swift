@@ -6,59 +6,43 @@ private import Glibc
 ///
 /// libcurl itself counts the streams of its connections, makes others up to a limit, and lets requests wait. It takes hosts for names that
 /// each pool has for itself, with addresses that the engine has looked up, so that a connection serves its pool alone.
-@safe
-final class HTTP3Group {
-    private let multi: UnsafeMutableRawPointer
+final class HTTP3Group: MultiHandle {
     private let configuration: EngineConfiguration
-    private let watch: CallWatch
     private let loop: EventLoop
-    private var exchanges: [HTTP3Exchange] = []
     /// The sockets that libcurl has opened.
     private var sockets: [Int32: HTTP3Socket] = [:]
     /// The numbers in the names of pools.
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    /// The instant by which libcurl must be called; `nil` if there is no limit.
-    private(set) var deadline: EngineInstant?
     /// The instant at which the last request ended.
     private(set) var lastUse: EngineInstant
 
     init?(_ engine: CurlEngine, watch: CallWatch) {
-        guard let multi = unsafe curl_multi_init() else { return nil }
-        unsafe self.multi = multi
-        self.watch = watch
         configuration = engine.configuration
         loop = engine.executor.engineLoop
         lastUse = engine.now
-        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe ccurl_multi_set_socket_function(multi, Callbacks.http3Socket, this)
-        unsafe ccurl_multi_set_timer_function(multi, Callbacks.http3Timer, this)
+        super.init(watch: watch)
         set(CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX)
         set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
         set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.sharedConnections)
     }
 
-    private func set(_ option: CURLMoption, _ value: Int) { _ = unsafe ccurl_multi_set_long(multi, option, value) }
-
     deinit {
-        watch.begin()
-        for exchange in exchanges {
-            unsafe curl_multi_remove_handle(multi, exchange.easy.curl)
-            exchange.transfer.abandon()
+        cleanUp()
+        for easy in handles {
+            easy.exchange?.transfer.abandon()
+            easy.exchange = nil
         }
-        unsafe curl_multi_cleanup(multi)
-        exchanges = []
-        _ = watch.end()
     }
 
     /// Whether requests are in libcurl.
-    var isBusy: Bool { !exchanges.isEmpty }
+    var isBusy: Bool { !handles.isEmpty }
 
     /// The number of open sockets.
     var socketCount: Int { sockets.count }
 
     /// Whether there are connections, and no requests.
-    var isIdle: Bool { exchanges.isEmpty && !sockets.isEmpty }
+    var isIdle: Bool { handles.isEmpty && !sockets.isEmpty }
 
     /// Returns the addresses with which the connection of a pool was made; `nil` if there is none.
     func addresses(of pool: String) -> [IPAddress]? {
@@ -90,35 +74,22 @@ final class HTTP3Group {
 
     /// Passes the request of a transfer to libcurl. Returns the failure if libcurl refuses it.
     func begin(_ transfer: Transfer, at addresses: [IPAddress]) -> EngineFailure? {
-        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        guard let easy = unsafe EasyHandle(configuration: configuration, context: this, share: nil) else {
-            return .outOfMemory
-        }
+        guard let easy = unsafe EasyHandle(configuration: configuration, share: nil) else { return .outOfMemory }
         let exchange = HTTP3Exchange(transfer, at: addresses, in: self, easy)
         guard exchange.prepare() else {
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
-        let code = inside { unsafe curl_multi_add_handle(multi, easy.curl) }
-        guard code == CURLM_OK else {
-            return EngineFailure(kind: .internalError, message: "refused the transfer with code \(code.rawValue)")
-        }
+        if let failure = add(easy) { return failure }
+        easy.exchange = exchange
         transfer.connection.http3.exchange = exchange
-        easy.runningIndex = exchanges.count
-        exchanges.append(exchange)
         return nil
     }
 
     /// Removes a request from libcurl. Unless its response has ended, its stream is reset.
     func remove(_ exchange: HTTP3Exchange) {
         exchange.transfer.connection.http3.exchange = nil
-        guard exchange.easy.runningIndex >= 0 else { return }
-        inside { _ = unsafe curl_multi_remove_handle(multi, exchange.easy.curl) }
-        let last = exchanges.removeLast()
-        if last !== exchange {
-            exchanges[exchange.easy.runningIndex] = last
-            last.easy.runningIndex = exchange.easy.runningIndex
-        }
-        exchange.easy.runningIndex = -1
+        guard remove(exchange.easy) else { return }
+        exchange.easy.exchange = nil
         lastUse = loop.now
         if let socket = exchange.socket { changeUsers(of: socket, by: -1) }
     }
@@ -137,49 +108,7 @@ final class HTTP3Group {
         return true
     }
 
-    /// Runs libcurl if its deadline has come.
-    func act(ifDueAt now: EngineInstant) { if let deadline, deadline <= now { act(on: nil) } }
-
-    /// Runs libcurl for a ready socket, or for its timer if `ready` is `nil`, and ends the requests that it has finished.
-    func act(on ready: ReadySocket?) {
-        var count: Int32 = 0
-        if ready == nil { deadline = nil }
-        let bits = ready.map { Int32($0.interest.rawValue) | ($0.hasFailed ? CURL_CSELECT_ERR : 0) } ?? 0
-        inside {
-            _ = unsafe curl_multi_socket_action(multi, ready?.descriptor ?? CURL_SOCKET_TIMEOUT, bits, &count)
-        }
-        // libcurl does not call the timer callback if its next expiry is the one that it named before.
-        if ready == nil, deadline == nil {
-            var milliseconds = -1
-            _ = unsafe curl_multi_timeout(multi, &milliseconds)
-            setTimer(milliseconds)
-        }
-        endFinished()
-    }
-
-    /// Ends the requests that libcurl has finished.
-    func endFinished() {
-        var code = CURLE_OK
-        while let curl = unsafe ccurl_multi_next_finished(multi, &code) {
-            guard let context = unsafe ccurl_get_pointer(curl, CURLINFO_PRIVATE) else { continue }
-            let exchange = unsafe Unmanaged<HTTP3Exchange>.fromOpaque(context).takeUnretainedValue()
-            exchange.didEnd(code)
-        }
-    }
-
-    fileprivate func setTimer(_ milliseconds: Int) {
-        deadline =
-            milliseconds <= 0
-            ? milliseconds < 0 ? nil : EngineInstant(nanoseconds: 0)
-            : MonotonicClock.now().advanced(by: .milliseconds(milliseconds))
-    }
-
-    /// Runs `body`, which calls libcurl, as a call that the watchdog checks.
-    private func inside<Result>(_ body: () -> Result) -> Result {
-        watch.begin()
-        defer { _ = watch.end() }
-        return body()
-    }
+    override func didEnd(_ easy: EasyHandle, _ code: CURLcode) { easy.exchange?.didEnd(code) }
 
     // MARK: Sockets
 
@@ -220,7 +149,7 @@ final class HTTP3Group {
         if wasIdle != (entry.users == 0) { entry.observation?.change(isIdle: entry.users == 0) }
     }
 
-    fileprivate func want(_ socket: Int32, _ interest: SocketInterest) {
+    override func want(_ socket: Int32, _ interest: SocketInterest) {
         guard let generation = sockets[socket]?.generation else { return }
         _ = loop.watch(socket, generation: generation, for: interest)
     }
@@ -248,19 +177,6 @@ private struct HTTP3Socket {
 }
 
 extension Callbacks {
-    fileprivate static let http3Socket: ccurl_socket_callback = { _, descriptor, what, context, _ in
-        guard let context = unsafe context else { return 0 }
-        let interest = what == CURL_POLL_REMOVE ? [] : SocketInterest(rawValue: UInt32(what & 3))
-        unsafe Unmanaged<HTTP3Group>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.want(descriptor, interest) }
-        return 0
-    }
-
-    fileprivate static let http3Timer: ccurl_timer_callback = { _, milliseconds, context in
-        guard let context = unsafe context else { return 0 }
-        unsafe Unmanaged<HTTP3Group>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
-        return 0
-    }
-
     /// The callback for closing a socket. Its context is the group.
     static let closeHTTP3Socket: ccurl_closesocket_callback = { context, descriptor in
         guard let context = unsafe context else { return close(descriptor) }

@@ -7,16 +7,16 @@ final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// The transfer that uses the handle now.
     var transfer: Transfer?
+    /// The request over HTTP/3, while libcurl has the handle for one.
+    var exchange: HTTP3Exchange?
     /// The socket that the engine has connected for the handshakes; -1 if libcurl has it already.
     var socket: Int32 = -1
-    /// The index of the handle in the list of running handles.
+    /// The index of the handle in the list of its multi handle; -1 if it is not there.
     var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
     var errors = SocketErrors()
     var lists = OptionLists()
     let configuration: EngineConfiguration
-    /// The owner of the multi handle, as the context of its callbacks.
-    let context: UnsafeMutableRawPointer
     /// The share handle, if any.
     private let share: UnsafeMutableRawPointer?
     /// The route whose options are set.
@@ -30,10 +30,9 @@ final class EasyHandle {
     /// Whether libcurl's log is on until the tunnel through the proxy is open.
     private(set) var watchesTunnel = false
 
-    init?(configuration: EngineConfiguration, context: UnsafeMutableRawPointer, share: UnsafeMutableRawPointer?) {
+    init?(configuration: EngineConfiguration, share: UnsafeMutableRawPointer?) {
         guard let curl = unsafe curl_easy_init() else { return nil }
         unsafe self.curl = curl
-        unsafe self.context = context
         unsafe self.share = share
         self.configuration = configuration
         unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -64,7 +63,6 @@ final class EasyHandle {
         unsafe ccurl_set_prereq_function(curl, Callbacks.connected)
         unsafe set(CURLOPT_PREREQDATA, this)
         unsafe set(CURLOPT_OPENSOCKETDATA, this)
-        unsafe set(CURLOPT_CLOSESOCKETDATA, context)
         unsafe set(CURLOPT_PRIVATE, this)
     }
 

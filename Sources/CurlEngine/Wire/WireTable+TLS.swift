@@ -106,7 +106,7 @@ extension WireTable {
     /// Runs libcurl for the handshakes whose deadline has come.
     func act(ifDueAt now: EngineInstant) {
         guard !groups.isEmpty else { return }
-        for group in groups where group.deadline.map({ $0 <= now }) ?? false { group.act(on: nil) }
+        for group in groups { group.act(ifDueAt: now) }
     }
 
     /// Fails the transfer of a connection that the watchdog has shut down, because its server kept OpenSSL busy.
