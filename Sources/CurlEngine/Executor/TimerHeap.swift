@@ -16,6 +16,17 @@ package final class EngineTimer {
     /// Creates a timer that is not set.
     package init(_ target: any EngineTimerTarget) { self.target = target }
 
+    /// Creates a timer that is not set, and makes a call of a closure.
+    convenience init(_ action: @escaping () -> Void) { self.init(Action(action)) }
+
+    private final class Action: EngineTimerTarget {
+        private let action: () -> Void
+
+        init(_ action: @escaping () -> Void) { self.action = action }
+
+        func timerIsDue() { action() }
+    }
+
     /// The instant at which the timer fires; `nil` if the timer is not set.
     package var deadline: EngineInstant? { index >= 0 ? instant : nil }
 }

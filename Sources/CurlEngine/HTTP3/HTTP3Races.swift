@@ -34,7 +34,8 @@ final class HTTP3Races {
         case nil: break
         }
         enter(transfer)
-        loop.set(EngineTimer(HeadStart(transfer)), onSystemAt: loop.systemNow.advanced(by: Self.headStart))
+        let timer = EngineTimer { transfer.engine.http3Races.headStartIsOver(transfer) }
+        loop.set(timer, onSystemAt: loop.systemNow.advanced(by: Self.headStart))
         return true
     }
 
@@ -49,15 +50,7 @@ final class HTTP3Races {
         race.begin()
     }
 
-    /// The end of the head start of HTTP/3 for a transfer.
-    private final class HeadStart: EngineTimerTarget {
-        private let transfer: Transfer
-
-        init(_ transfer: Transfer) { self.transfer = transfer }
-
-        func timerIsDue() { transfer.engine.http3Races.headStartIsOver(transfer) }
-    }
-
+    /// Handles the end of the head start of HTTP/3 for a transfer.
     private func headStartIsOver(_ transfer: Transfer) {
         guard transfer.connection.http3.race != nil, case .ahead = transfer.connection.http3.way,
             !transfer.isCancelled

@@ -207,11 +207,11 @@ extension WireTable {
         countShared(pool)
         guard pool.hasConnections else { return }
         let (engine, restarts) = (transfer.engine, transfer.repetition.restarts)
-        let timer = HTTP2Timer { [weak transfer] in
+        let timer = EngineTimer { [weak transfer] in
             guard let transfer, transfer.repetition.restarts == restarts, !transfer.wire.isLookingUp else { return }
             _ = engine.wire.waitInstead(transfer, after: EngineFailure(CURLE_OPERATION_TIMEDOUT, detail: ""))
         }
-        engine.executor.engineLoop.set(EngineTimer(timer), at: engine.now.advanced(by: HTTP2Pool.patience))
+        engine.executor.engineLoop.set(timer, at: engine.now.advanced(by: HTTP2Pool.patience))
     }
 
     /// Lets a transfer wait for a stream whose connection beside others has failed. Returns `false` if there are no others, or the transfer
@@ -263,7 +263,7 @@ extension WireTable {
         let loop = engine.executor.engineLoop
         let end = loop.systemNow.advanced(by: time)
         pool.pauseEnd = end
-        loop.set(EngineTimer(HTTP2Timer { [weak pool] in pool?.serveSoon() }), onSystemAt: end)
+        loop.set(EngineTimer { [weak pool] in pool?.serveSoon() }, onSystemAt: end)
     }
 
     /// Removes a transfer from those that may share connections.
@@ -310,14 +310,14 @@ extension WireTable {
     private func delay(_ transfer: Transfer, until instant: EngineInstant) {
         transfer.connection.wire.sharing = .delayed
         waiting.insert(transfer)
-        let timer = HTTP2Timer {
+        let timer = EngineTimer {
             // The transfer may have been cancelled.
             guard transfer.wire.sharing == .delayed else { return }
             transfer.connection.wire.sharing = .none
             transfer.engine.wire.waiting.remove(transfer)
             transfer.engine.resume(transfer)
         }
-        transfer.engine.executor.engineLoop.set(EngineTimer(timer), onSystemAt: instant)
+        transfer.engine.executor.engineLoop.set(timer, onSystemAt: instant)
     }
 
     // MARK: Turns
@@ -363,13 +363,4 @@ extension WireTable {
             connection.send(transfer)
         }
     }
-}
-
-/// An instant at which something is done for the transfers of a pool.
-private final class HTTP2Timer: EngineTimerTarget {
-    private let action: () -> Void
-
-    init(_ action: @escaping () -> Void) { self.action = action }
-
-    func timerIsDue() { action() }
 }
