@@ -47,19 +47,18 @@ final class HTTP3Exchange {
 
     /// Sets the options of the request. Returns `false` if libcurl refuses one of them.
     func prepare() -> Bool {
-        easy.transfer = transfer
         let options = transfer.options
-        easy.setCommonOptions()
+        easy.setCommonOptions(for: transfer)
         setCallbacks()
-        if options.forbidsResumption { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
-        if options.mayConnectForLong { easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
         easy.set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
         // Requests that begin together wait for the first connection.
         easy.set(CURLOPT_PIPEWAIT, 1)
         // libcurl gets the addresses once, and may need them for another connection when the request has waited.
         easy.set(CURLOPT_DNS_CACHE_TIMEOUT, 86_400)
         let lines = options.headerLines ?? engine.configuration.defaultHeaderLines
-        guard easy.apply(options.trust), easy.setHeaders(lines),
+        unsafe easy.lists.headers = lines.packed()
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_HTTPHEADER, easy.lists.headers)
+        guard easy.apply(options.trust), unsafe easy.lists.headers != nil || lines.count == 0,
             unsafe ccurl_set_url(easy.curl, options.url.handle) == CURLE_OK,
             unsafe ccurl_set_long(easy.curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_3ONLY) == CURLE_OK
         else { return false }
@@ -99,7 +98,12 @@ final class HTTP3Exchange {
             easy.set(CURLOPT_POST, 1)
             if options.method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, options.method) }
             unsafe ccurl_set_offset(easy.curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
-            return easy.copyPostFields(bytes) == CURLE_OK
+            // libcurl copies the body.
+            return unsafe bytes.withUnsafeBytes { bytes in
+                guard let start = bytes.baseAddress else { return easy.accepts(CURLOPT_COPYPOSTFIELDS, "") }
+                let body = unsafe UnsafeMutableRawPointer(mutating: start)
+                return unsafe ccurl_set_pointer(easy.curl, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK
+            }
         case .stream(let length):
             easy.set(CURLOPT_UPLOAD, 1)
             easy.set(CURLOPT_CUSTOMREQUEST, options.method)
@@ -114,7 +118,9 @@ final class HTTP3Exchange {
         let port = options.route.target(of: options.url).port
         let interface = options.route.parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         let name = group.hostName(of: options.pool)
-        return easy.connect(to: addresses, port: port, named: name, for: options.url.host)
+        let list = addresses.map(\.bracketed).joined(separator: ",")
+        easy.alias = (name, options.url.host)
+        return easy.load(HeaderLines(lines: ["+\(name):\(port):\(list)"])) && easy.connect(to: "::\(name):\(port)")
             && easy.accepts(CURLOPT_NOPROXY, "") && easy.accepts(CURLOPT_PROXY, "")
             && easy.accepts(CURLOPT_INTERFACE, interface)
     }
@@ -128,7 +134,7 @@ final class HTTP3Exchange {
         hasOpenedSocket = true
         transfer.reportConnection(to: unsafe name(of: address))
         opened = unsafe ccurl_socket_open(address, engine.configuration.sendingLimitMilliseconds)
-        if opened < 0 { easy.errors.socket = errno } else { group.didOpen(opened, for: self) }
+        if opened < 0 { easy.socketError = errno } else { group.didOpen(opened, for: self) }
         return opened
     }
 
@@ -181,8 +187,8 @@ final class HTTP3Exchange {
             transfer.connection.http3.isConnected = true
             return CURL_PREREQFUNC_ABORT
         }
-        if transfer.options.readsCertificates, easy.hasResumedSession, !isNew, transfer.attempts == 0,
-            transfer.repetition.restarts < Self.maximumRestarts
+        if transfer.options.readsCertificates, unsafe ccurl_tls_is_resumed(ccurl_tls_session(easy.curl)), !isNew,
+            transfer.attempts == 0, transfer.repetition.restarts < Self.maximumRestarts
         {
             // A resumed session has no verified chain. Other requests stay on its connection.
             group.leaveConnections(of: transfer.options.pool)
@@ -192,7 +198,8 @@ final class HTTP3Exchange {
         guard mayBeSent() else { return CURL_PREREQFUNC_ABORT }
         transfer.attempts += 1
         if transfer.options.readsCertificates {
-            transfer.delegate?.transferDidReceiveCertificates(easy.chain)
+            let chain = unsafe CertificateChain(of: easy.tlsSession, verifies: transfer.options.trust.server.verifies)
+            transfer.delegate?.transferDidReceiveCertificates(chain)
             // Nothing is sent to a server whose certificates the delegate does not accept, and nothing later.
             guard !transfer.isCancelled, transfer.failure == nil else {
                 group.leaveConnections(of: transfer.options.pool)
@@ -268,7 +275,8 @@ final class HTTP3Exchange {
     /// Ends the request at the end of a response that came before the end of the request's body: libcurl would wait for the rest.
     private func finishIfWhole() {
         guard case .stream = transfer.options.body, transfer.isUploadUnderWay else { return }
-        let hasNoBody = WireHead.hasNoBody(method: transfer.options.method, status: easy.statusCode)
+        let status = unsafe Int(ccurl_get_long(easy.curl, CURLINFO_RESPONSE_CODE))
+        let hasNoBody = WireHead.hasNoBody(method: transfer.options.method, status: status)
         guard unsafe hasNoBody || parser.contentLength.map({ $0 <= transfer.receiving.count }) == true else { return }
         transfer.receiving.mustFinishEarly = true
         engine.update(transfer)
@@ -326,7 +334,7 @@ final class HTTP3Exchange {
     /// Ends the request with libcurl's result.
     func didEnd(_ code: CURLcode) {
         if code != CURLE_OK, transfer.attempts == 0, transfer.failure == nil, !transfer.isCancelled,
-            transfer.repetition.descriptor == .ofSystem, [EMFILE, ENFILE].contains(easy.errors.socket)
+            transfer.repetition.descriptor == .ofSystem, [EMFILE, ENFILE].contains(easy.socketError)
         {
             engine.wire.prepareToRestart(transfer, needsConnection: false)
             return engine.wire.startWithDescriptor(transfer)

@@ -7,7 +7,7 @@ extension EasyHandle {
     /// stand for names, unless a proxy or a certificate needs the name.
     func applyRoute(of transfer: Transfer, connectedWith peer: Peer, asking far: IPAddress?) -> Bool {
         let route = transfer.options.route
-        set(to: route)
+        self.route = route
         guard let proxy = route.proxy, let first = route.firstProxy else {
             guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, "") else { return false }
             // libcurl takes the socket for one to this address.
@@ -76,11 +76,9 @@ extension EasyHandle {
             accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: firstName) ?? "")
         else { return false }
         let credentials = proxy?.credentials
-        // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.
-        let isDigest = credentials?.isDigest == true
-        set(CURLOPT_HTTPPROXYTUNNEL, isDigest ? 1 : 0)
         // GSSAPI is not offered to a SOCKS proxy.
         set(CURLOPT_SOCKS5_AUTH, 1 << 0)
+        let isDigest = credentials?.isDigest == true
         let scheme = isDigest && proxy?.needsProofs != true ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
         return unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK
             && accepts(CURLOPT_PROXYUSERNAME, decodes ? nil : credentials?.username)

@@ -98,11 +98,8 @@ extension EasyHandle {
     /// (``socket``).
     /// A SOCKS proxy is asked for the address `far` if it wants one. Returns `false` if libcurl refuses an option.
     func prepareHandshake(for transfer: Transfer, with peer: Peer, asking far: IPAddress?) -> Bool {
-        self.transfer = transfer
         let options = transfer.options
-        setCommonOptions()
-        if options.forbidsResumption { set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
-        if options.mayConnectForLong { set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
+        setCommonOptions(for: transfer)
         unsafe ccurl_set_opensocket_function(curl, Callbacks.giveSocket)
         unsafe ccurl_set_closesocket_function(curl, Callbacks.keepSocket)
         let isTrusted = apply(options.trust, authorities: options.trust.authoritiesPath)
@@ -151,16 +148,6 @@ extension EasyHandle {
 
     // MARK: Results
 
-    /// The certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel, they
-    /// are the server's, and not the proxy's.
-    var chain: CertificateChain? {
-        let verifies = transfer?.options.trust.server.verifies ?? false
-        return unsafe CertificateChain(of: tlsSession, verifies: verifies)
-    }
-
     /// OpenSSL's session of the current connection; `nil` if there is none.
     var tlsSession: OpaquePointer? { unsafe OpaquePointer(ccurl_tls_session(curl)) }
-
-    /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.
-    var hasResumedSession: Bool { unsafe ccurl_tls_is_resumed(ccurl_tls_session(curl)) }
 }

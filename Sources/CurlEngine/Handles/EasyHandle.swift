@@ -14,15 +14,16 @@ final class EasyHandle {
     /// The index of the handle in the list of its multi handle; -1 if it is not there.
     var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
-    var errors = SocketErrors()
+    /// The system's error of the last socket that could not be created for the request over HTTP/3; 0 if there was none.
+    var socketError: Int32 = 0
     var lists = OptionLists()
     let configuration: EngineConfiguration
     /// The share handle, if any.
     private let share: UnsafeMutableRawPointer?
-    /// The route whose options are set.
-    private(set) var route: TransferRoute?
+    /// The route of handshakes, whose options are set.
+    var route: TransferRoute?
     /// The name that stands for a host, and that host, if libcurl gets another name than the URL has.
-    private var alias: (name: String, host: String)?
+    var alias: (name: String, host: String)?
     /// The record of the last TLS handshake; `nil` if there was none.
     var handshake: TLSRecord?
     /// Whether the TLS session with an `https` proxy was set up on the connection that is being made.
@@ -47,7 +48,12 @@ final class EasyHandle {
 
     // MARK: Options
 
-    func setCommonOptions() {
+    /// Sets the options that handshakes and requests over HTTP/3 have in common.
+    func setCommonOptions(for transfer: Transfer) {
+        self.transfer = transfer
+        let options = transfer.options
+        if options.forbidsResumption { set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+        if options.mayConnectForLong { set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max)) }
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         set(CURLOPT_NOSIGNAL, 1)
         // Without this option the end of a transfer can wait for a resolver thread.
@@ -66,23 +72,6 @@ final class EasyHandle {
         unsafe set(CURLOPT_PRIVATE, this)
     }
 
-    /// Sets the header lines of a request. Returns `false` if memory has run out.
-    func setHeaders(_ lines: HeaderLines) -> Bool {
-        unsafe lists.headers = lines.packed()
-        unsafe set(CURLOPT_HTTPHEADER, lists.headers)
-        return unsafe lists.headers != nil || lines.count == 0
-    }
-
-    /// Sets the body of a request. libcurl copies it.
-    func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
-        unsafe bytes.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else {
-                return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "")
-            }
-            return unsafe ccurl_set_pointer(curl, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
-        }
-    }
-
     /// Turns libcurl's log on or off, in order to count the requests for a tunnel: libcurl asks a proxy with Digest authentication for a
     /// tunnel again as long as the proxy says that the proof is too old.
     func watchTunnel(_ isWatched: Bool) {
@@ -91,16 +80,6 @@ final class EasyHandle {
         unsafe ccurl_set_debug_function(curl, Callbacks.log)
         unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
         set(CURLOPT_VERBOSE, isWatched ? 1 : 0)
-    }
-
-    /// Records the route of handshakes, whose options are set.
-    func set(to route: TransferRoute) { self.route = route }
-
-    /// Makes libcurl connect to addresses by a name that stands for a host. Returns `false` if it refuses an option.
-    func connect(to addresses: [IPAddress], port: UInt16, named name: String, for host: String) -> Bool {
-        alias = (name, host)
-        let list = addresses.map(\.bracketed).joined(separator: ",")
-        return load(HeaderLines(lines: ["+\(name):\(port):\(list)"])) && connect(to: "::\(name):\(port)")
     }
 
     // If libcurl refuses one of these options, it lacks the feature. Code that depends on the feature checks for it first.
@@ -112,11 +91,6 @@ final class EasyHandle {
 
     // MARK: Information
 
-    var statusCode: Int { Int(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
-
-    /// Whether the current connection has TLS and its peer has not ended the TLS session.
-    var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
-
     /// libcurl's text for the failure; empty if it has none.
     var words: String { unsafe String(cString: errorBuffer) }
 
@@ -125,7 +99,7 @@ final class EasyHandle {
         var detail = words
         if let alias { detail = detail.replacingName(alias.name, with: alias.host) }
         var failure = EngineFailure(code, detail: detail)
-        if failure.kind == .connect, errors.socket != 0 { failure = failure.withoutSocket(errors.socket) }
+        if failure.kind == .connect, socketError != 0 { failure = failure.withoutSocket(socketError) }
         if failure.kind == .connect, let socket = route?.parts.socket {
             failure = unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
         }

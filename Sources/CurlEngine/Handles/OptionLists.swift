@@ -1,11 +1,5 @@
 import CCurl
 
-/// The system's errors of the sockets of the current transfer.
-struct SocketErrors {
-    /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
-    var socket: Int32 = 0
-}
-
 /// The lists that a handle has given to libcurl, which does not copy them.
 @safe
 struct OptionLists {

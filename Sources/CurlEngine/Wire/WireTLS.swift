@@ -146,7 +146,7 @@ final class WireTLS {
             return count
         // Before 8, libcurl does not tell an end without an alert from one with it.
         case CURLE_OK:
-            guard unsafe kind == .inLibcurl && session != nil && easy.isTLSOpen else { return 0 }
+            guard unsafe kind == .inLibcurl && session != nil && ccurl_tls_is_open(easy.curl) else { return 0 }
             failure = EngineFailure(CURLE_RECV_ERROR, detail: "the peer ended the connection without ending TLS")
             return Int(CCURL_TLS_CUT_OFF)
         case CURLE_AGAIN: return Int(CCURL_TLS_WAIT)
