@@ -139,7 +139,7 @@ public struct MockResponse: Sendable {
     public static func text(
         _ text: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
-        MockResponse(status: status, headers: textHeaders, .data(Data(text.utf8)), headers)
+        MockResponse(status: status, headers: textHeaders, .data(Data(copying: text.utf8.span)), headers)
     }
 
     /// Returns a response with JSON, already encoded.
@@ -152,7 +152,7 @@ public struct MockResponse: Sendable {
     public static func json(
         _ json: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
-        MockResponse(status: status, headers: jsonHeaders, .data(Data(json.utf8)), headers)
+        MockResponse(status: status, headers: jsonHeaders, .data(Data(copying: json.utf8.span)), headers)
     }
 
     private static let textHeaders: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
