@@ -2,7 +2,9 @@ import CurlEngine
 import FoundationEssentials
 
 /// The additions to the URLs of all requests: a base URL that relative URLs are resolved against, and query items.
-package struct URLDefaults: Sendable {
+///
+/// A class: every call checks whether there are additions, and would copy a value for that.
+package final class URLDefaults: Sendable {
     /// The base URL, or the error of its conversion, if any.
     private let base: Result<URLReference, TrellisError>?
     /// The query items, with their names and their encoded text.
@@ -11,7 +13,7 @@ package struct URLDefaults: Sendable {
     /// Creates the additions; `nil` if there is nothing to add.
     init?(baseURL: (any URLConvertible)?, queryItems: [URLQueryItem]) {
         if baseURL == nil, queryItems.isEmpty { return nil }
-        base = baseURL.map { base in Result { () throws(TrellisError) in try Self.reference(base) } }
+        base = baseURL.map { base in Result { () throws(TrellisError) in try URLDefaults.reference(base) } }
         items = queryItems.map { (TextBytes($0.name), URLQuery.text($0)) }
     }
 
