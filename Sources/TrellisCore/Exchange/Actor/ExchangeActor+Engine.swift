@@ -238,8 +238,7 @@ extension ExchangeActor {
         case .head:
             guard let head = received.head else { return }
             // The transport may not have had the time to report it.
-            let isSent = if let task = work.task, task.reportsSending { task.hasSentRequest } else { state.isBodySent }
-            if state.mustReportSent, isSent { tellSent() }
+            if state.mustReportSent, isRequestSent { tellSent() }
             observer.tell(.head(head), attempt: history.attempt)
         case .complete, .discardRest, .fail, .cancel:
             // An exchange that has only brought the certificates is not reported.
@@ -266,6 +265,11 @@ extension ExchangeActor {
         } else if prepared.streamedBody == nil {
             tellSent()
         }
+    }
+
+    /// Whether the complete request was sent, or its body was passed to a transport that does not report that.
+    private var isRequestSent: Bool {
+        if let task = work.task, task.reportsSending { task.hasSentRequest } else { state.isBodySent }
     }
 
     /// Tells the observers that the complete request was sent, once for each connection.
