@@ -133,9 +133,13 @@ package final class Transfer: @unchecked Sendable {
 
     /// The present measurements.
     package var measurements: TransferReport {
-        guard let exchange = connection.http3.exchange else { return TransferReport(onWire: self) }
-        var report = TransferReport(exchange)
-        connection.http3.complete(&report)
+        var report = TransferReport()
+        if let exchange = connection.http3.exchange {
+            report = TransferReport(exchange)
+            connection.http3.complete(&report)
+        } else {
+            report.measure(onWire: self)
+        }
         return report
     }
 

@@ -54,8 +54,8 @@ extension TransferReport {
         tlsResult = exchange.transfer.connection.tls
     }
 
-    /// Creates the measurements of a transfer over TCP.
-    init(onWire transfer: Transfer) {
+    /// Measures a transfer over TCP. No initializer, because one with branches ends with a copy of its value.
+    mutating func measure(onWire transfer: Transfer) {
         // Read one by one: a copy of the progress would retain all of its objects.
         let start = transfer.connection.wire.start
         /// The microseconds from the start to a step, at least one; zero before the step.

@@ -34,7 +34,13 @@ package import CurlEngine
     public init() {}
 
     /// Creates the report of a transfer.
-    package init(_ report: consuming TransferReport) {
+    package init(_ report: TransferReport) {
+        self.init()
+        add(report)
+    }
+
+    /// Separate, because the initializer would end with a copy of its value.
+    private mutating func add(_ report: TransferReport) {
         nameLookup = report.nameLookup * 1000
         connect = report.connect * 1000
         tls = report.tls * 1000
