@@ -1,14 +1,15 @@
 import CurlEngine
 
 extension Metrics {
-    /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt; `nil` if there is none.
-    init(
+    /// Sets new metrics from the report of a transport, whose times are measured from the start of its attempt; `nil` if there is none.
+    ///
+    /// No initializer, because one with branches ends with a copy of its value.
+    mutating func measure(
         _ report: Boxed<TransportReport>?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0, proxyURL: String? = nil,
         serverTrust: ServerTrust? = nil, reporting: ServerTimingFields = ServerTimingFields(),
         bodySizes: (request: Int64, response: Int64) = (0, 0)
     ) {
-        self.init()
         self.reporting = reporting
         self.callID = callID
         (requestBodySize, responseBodySize) = bodySizes

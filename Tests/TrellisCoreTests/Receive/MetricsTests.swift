@@ -23,7 +23,8 @@ struct MetricsTests {
     }
 
     @Test func timesOfTheAttemptBecomePartsAndTimesFromTheCall() {
-        let metrics = Metrics(
+        var metrics = Metrics()
+        metrics.measure(
             Boxed(Self.report), start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100),
             version: .http2)
         #expect(metrics.queued == .milliseconds(30))
@@ -39,7 +40,8 @@ struct MetricsTests {
     }
 
     @Test func withoutAnAttemptEverythingWasQueueing() {
-        let metrics = Metrics(
+        var metrics = Metrics()
+        metrics.measure(
             Boxed(Self.report), start: Self.instant(1000), attemptStart: nil, now: Self.instant(1100), version: nil)
         #expect(metrics.queued == .milliseconds(100))
         #expect(metrics.attemptCount == 0)
@@ -51,7 +53,8 @@ struct MetricsTests {
         report.nameLookup = 40_000
         report.firstByte = 3_000_000
         report.isReusedConnection = true
-        let metrics = Metrics(
+        var metrics = Metrics()
+        metrics.measure(
             Boxed(report), start: Self.instant(0), attemptStart: Self.instant(0), now: Self.instant(5),
             version: .http1_1)
         #expect(metrics.connect == .zero)

@@ -312,13 +312,15 @@ actor ExchangeActor: EngineActor {
 
     private func metrics(_ report: Boxed<TransportReport>?) -> Metrics {
         let hasAttempt = deadlines.hasAttempt || work.task != nil || received.report != nil
-        return Metrics(
+        var metrics = Metrics()
+        metrics.measure(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.now, version: received.head?.version, history: prepared.history, callID: prepared.callID,
             proxyURL: prepared.proxyURL, serverTrust: received.trust,
             reporting: ServerTimingFields(
                 head: received.head, trailers: received.trailers.isEmpty ? nil : received.trailers),
             bodySizes: hasHistory ? bodySizes(sent: report?.value.bytesSent ?? 0) : (0, 0))
+        return metrics
     }
 
     /// Returns the sizes of both bodies, as far as they have passed.
