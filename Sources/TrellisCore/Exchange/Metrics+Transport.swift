@@ -55,8 +55,7 @@ extension ConnectionInfo {
     /// Describes the connection that an attempt has for a request.
     ///
     /// - Parameter task: The attempt; `nil` if the transport is connected before it has returned its attempt.
-    init(_ task: (any TransportTask)?, for request: PreparedRequest) {
-        self.init()
+    mutating func describe(_ task: (any TransportTask)?, for request: PreparedRequest) {
         isSecure = request.wire.url.isSecure
         proxyURL = request.proxyURL
         guard let task else { return }

@@ -254,10 +254,12 @@ extension ExchangeActor {
 
     private func tellConnection(_ history: AttemptHistory, _ observer: CallObserver) {
         let task = work.task
-        if task?.sharesConnection == true, let added = task?.connectionDetails.added {
+        var connection = ConnectionInfo()
+        connection.describe(task, for: prepared)
+        if connection.isShared, let added = task?.connectionDetails.added {
             history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
         }
-        observer.tellConnected(ConnectionInfo(task, for: prepared), attempt: history.attempt)
+        observer.tellConnected(connection, attempt: history.attempt)
         state.note(.isSendingReported)
         state.forget(.wasSentReported)
         if let task, task.reportsSending {
