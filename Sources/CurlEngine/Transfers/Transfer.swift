@@ -135,7 +135,7 @@ package final class Transfer: @unchecked Sendable {
     package var measurements: TransferReport {
         var report = TransferReport()
         if let exchange = connection.http3.exchange {
-            report = TransferReport(exchange)
+            report.measure(exchange)
             connection.http3.complete(&report)
         } else {
             report.measure(onWire: self)

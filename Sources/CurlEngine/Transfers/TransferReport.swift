@@ -27,9 +27,10 @@ package struct TransferReport: Hashable, Sendable {
     package var tlsResult: Boxed<TLSResult>?
 }
 
+/// The measuring, in place: an initializer with branches ends with a copy of its value.
 extension TransferReport {
     /// Reads libcurl's measurements of a request over HTTP/3.
-    init(_ exchange: HTTP3Exchange) {
+    mutating func measure(_ exchange: HTTP3Exchange) {
         let easy = unsafe exchange.easy.curl
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
@@ -54,7 +55,7 @@ extension TransferReport {
         tlsResult = exchange.transfer.connection.tls
     }
 
-    /// Measures a transfer over TCP. No initializer, because one with branches ends with a copy of its value.
+    /// Measures a transfer over TCP.
     mutating func measure(onWire transfer: Transfer) {
         // Read one by one: a copy of the progress would retain all of its objects.
         let start = transfer.connection.wire.start
