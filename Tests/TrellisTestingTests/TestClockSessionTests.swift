@@ -83,6 +83,28 @@ struct TestClockSessionTests {
         _ = await call.result
     }
 
+    /// A call whose turn has come is about to send its request, whatever another call waits for.
+    @Test(arguments: 1...20) func aCallSendsItsRequestWhenItsTurnHasCome(_ run: Int) async throws {
+        let clock = TestClock()
+        let mayEnd = LoopbackServer.Gate()
+        let transport = MockTransport { request in
+            if request.url.hasSuffix("/held") { try await mayEnd.opened() }
+            return .text("done")
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.limit(rate: RateLimit(requestsPerSecond: 1, burst: 1))
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
+        let held = Task { try await session.string("http://example.com/held") }
+        try await transport.waitUntilRequested(count: 1)
+        let call = Task { try await session.string("http://example.com/\(run)") }
+        await clock.waitForSleepers()
+        await clock.advance(by: .seconds(1))
+        #expect(transport.requests.count == 2)
+        mayEnd.open()
+        #expect(try await call.value == "done")
+        #expect(try await held.value == "done")
+    }
+
     @Test func aPeerThatWaitsForTheClockIsAtRest() async throws {
         let clock = TestClock()
         let transport = MockTransport { _ in

@@ -25,7 +25,7 @@ extension SessionEngines {
     /// - Parameters:
     ///   - session: The session of the engines.
     ///   - calls: The calls that have not been released, of any session.
-    ///   - sleepers: The calls that wait for an instant of the clock, and whether others do.
+    ///   - sleepers: The calls and the limiters that wait for an instant of the clock, and whether others do.
     ///   - isPeerAtWork: Whether the peer of a call's exchange, by the call's number, is at work.
     package func countsIfQuiet(
         of session: Session, _ calls: [any AnyObject & Sendable],
@@ -38,13 +38,21 @@ extension SessionEngines {
         if !exchanges.allSatisfy({ $0.marks.hasBegun }) || exchanging.contains(where: isPeerAtWork) { return nil }
         var hasFollower = false
         var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
-        for case let call as Call in calls where call.sender === session && Self.isUnderWay(call) {
+        let underWay = calls.compactMap { $0 as? Call }.filter { $0.sender === session && Self.isUnderWay($0) }
+        let numbers = exchanging.union(underWay.map(\.id))
+        for call in underWay {
             if exchanging.contains(call.id) || sleepers.calls.contains(ObjectIdentifier(call)) {
                 hasLeader = true
-            } else if Self.awaitsAnother(call) {
+                continue
+            }
+            let (wait, awaitsRefresh) = call.record.withLock { ($0.wait, $0.awaitsRefresh) }
+            switch wait {
+            // The turns come with the clock.
+            case .rate(let limiter, _, _, _) where sleepers.calls.contains(ObjectIdentifier(limiter)): hasLeader = true
+            case .sharedAnswer(_, let other) where other.map(numbers.contains) ?? true: hasFollower = true
+            default:
+                guard awaitsRefresh else { return nil }
                 hasFollower = true
-            } else {
-                return nil
             }
         }
         // A call cannot wait for another one if there is none: it is about to continue.
@@ -57,10 +65,5 @@ extension SessionEngines {
     /// Returns whether a call has begun, and its result is not decided.
     private static func isUnderWay(_ call: Call) -> Bool {
         call.record.withLock { (call.hasStart || $0.start != nil) && !$0.isDecided }
-    }
-
-    /// Returns whether a call waits for another one: for its turn, a shared response, or the refresh of a credential.
-    private static func awaitsAnother(_ call: Call) -> Bool {
-        call.record.withLock { $0.wait?.isQueue == true || $0.awaitsRefresh }
     }
 }

@@ -4,15 +4,15 @@ import CurlEngine
 enum CallWait: Sendable {
     /// The call waits for its turn at a rate limiter.
     case rate(RateLimiter, host: String, ticket: UInt64, since: EngineInstant)
-    /// The call waits for the response to an identical request.
-    case sharedAnswer(since: EngineInstant)
+    /// The call waits for the response to an identical request. The number is the one of the call that stands for both, if there is one.
+    case sharedAnswer(since: EngineInstant, of: UInt64? = nil)
     /// The call waits for a function of the session's owner.
     case function(CallFunction, since: EngineInstant)
 
     /// The instant at which the wait began.
     var start: EngineInstant {
         switch self {
-        case .rate(_, _, _, let start), .sharedAnswer(let start), .function(_, let start): start
+        case .rate(_, _, _, let start), .sharedAnswer(let start, _), .function(_, let start): start
         }
     }
 

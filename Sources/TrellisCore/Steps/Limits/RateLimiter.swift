@@ -22,6 +22,12 @@ public final class RateLimiter: Sendable {
     private struct Waiter {
         let reply: Reply<Int>
         let call: Call
+
+        /// Ends the wait. The call waits no more even before its task runs: a test clock must not move until then.
+        func resume(with result: Result<Int, any Error>) {
+            call.record.withLock { $0.wait = nil }
+            reply.resume(with: result)
+        }
     }
 
     /// The timer and the clock of a waiter's session.
@@ -99,7 +105,6 @@ public final class RateLimiter: Sendable {
         switch try entrance(to: host, priority, context) {
         case .admitted(let token): return token
         case .waiting(let ticket):
-            defer { context.call.record.withLock { $0.wait = nil } }
             return try await withTaskCancellationHandler {
                 try await withReply { wait(with: $0, ticket: ticket, host: host, priority, context) }
             } onCancel: {
@@ -149,13 +154,12 @@ public final class RateLimiter: Sendable {
                 ticket += 1
                 return ticket
             }
-            context.call.record.withLock { $0.wait = .rate(self, host: host, ticket: ticket, since: now) }
             return .waiting(ticket: ticket)
         }
     }
 
-    /// Enters the queue. Entering and storing the reply are one step under the lock, or the turn could arrive before the
-    /// reply is stored.
+    /// Enters the queue. Entering, storing the reply and marking the call as one that waits are one step under the lock, or the turn could
+    /// arrive before the reply is stored, or before the mark.
     @inline(never)
     private func wait(
         with reply: Reply<Int>, ticket: UInt64, host: String, _ priority: RequestPriority, _ context: CallContext
@@ -165,6 +169,7 @@ public final class RateLimiter: Sendable {
             let entry = state.queue.enter(ticket, priority, at: now, longest: longest)
             if case .waiting = entry {
                 state.waiters[ticket] = Waiter(reply: reply, call: context.call)
+                context.call.record.withLock { $0.wait = .rate(self, host: host, ticket: ticket, since: now) }
                 if state.pump == nil { startPump(&state, host, at: now) }
             }
             return (entry, state.queue.lastToken)
@@ -186,7 +191,7 @@ public final class RateLimiter: Sendable {
             return (waiter, host.waiters.isEmpty ? host.takePump() : nil)
         }
         pump?.cancel()
-        waiter?.reply.resume(with: .failure(CancellationError()))
+        waiter?.resume(with: .failure(CancellationError()))
     }
 
     @inline(never)
@@ -214,7 +219,7 @@ public final class RateLimiter: Sendable {
         var now = start
         while let (turn, timer) = wake(number, host, at: now) {
             do {
-                guard try await timer.engine.delay(until: turn) else {
+                guard try await timer.engine.delay(until: turn, of: self) else {
                     giveUp(host, timer)
                     continue
                 }
@@ -242,7 +247,7 @@ public final class RateLimiter: Sendable {
             }
             return (due, (turn, next.call))
         }
-        for (waiter, token) in due { waiter.reply.resume(with: .success(token)) }
+        for (waiter, token) in due { waiter.resume(with: .success(token)) }
         return next.map { ($0.0, Timer($0.1)) }
     }
 
@@ -256,6 +261,6 @@ public final class RateLimiter: Sendable {
             }
             return gone.values
         }
-        for waiter in waiters { waiter.reply.resume(with: .failure(TrellisError(.cancelled(.sessionShutDown)))) }
+        for waiter in waiters { waiter.resume(with: .failure(TrellisError(.cancelled(.sessionShutDown)))) }
     }
 }

@@ -37,12 +37,21 @@ public final class RequestCoalescing: ResponseForwardingStep {
         let transport: ObjectIdentifier?
     }
 
+    /// A call that waits for the response.
+    private struct Waiter {
+        let reply: Reply<StepResponse>
+        let call: Call
+
+        /// Takes note that the call waits no more, before its task runs: a test clock must not move until then.
+        func forget() { call.record.withLock { $0.wait = nil } }
+    }
+
     /// A shared call under way, with its waiters.
     private struct Flight {
         let call: SharedCall
         var task: Task<Void, Never>?
         /// The waiters by ticket; tickets are numbered in the order of arrival.
-        var waiters: [UInt64: Reply<StepResponse>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
     }
 
     private struct State {
@@ -67,7 +76,6 @@ public final class RequestCoalescing: ResponseForwardingStep {
             extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
             credentialEpoch: steps.steps.adapters.credentialEpoch,
             transport: context.call.transportOverride.map { ObjectIdentifier($0) })
-        defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
             state.lastTicket += 1
             return state.lastTicket
@@ -91,14 +99,15 @@ public final class RequestCoalescing: ResponseForwardingStep {
         _ key: Key, as ticket: UInt64, with reply: Reply<StepResponse>, in context: CallContext,
         _ makeCall: () -> SharedCall
     ) {
+        let now = context.now
         let (call, isNew) = state.withLock { state in
             let known = state.flights[key]?.call
             let call = known ?? makeCall()
             // The flight is changed in place: a copy would copy all waiters.
-            state.flights[key, default: Flight(call: call)].waiters[ticket] = reply
+            state.flights[key, default: Flight(call: call)].waiters[ticket] = Waiter(reply: reply, call: context.call)
+            context.call.record.withLock { $0.wait = .sharedAnswer(since: now, of: call.id) }
             return (call, known == nil)
         }
-        context.call.record.withLock { $0.wait = .sharedAnswer(since: context.now) }
         context.call.observer?.tell(.coalesced(callID: call.id))
         if isNew { depart(key, call) }
     }
@@ -121,25 +130,27 @@ public final class RequestCoalescing: ResponseForwardingStep {
 
     /// Ends a flight, and resumes its waiters with the result in the order of their arrival.
     private func land(_ key: Key, id: UInt64, _ result: Result<StepResponse, any Error>) {
-        let none: [UInt64: Reply<StepResponse>] = [:]
+        let none: [UInt64: Waiter] = [:]
         let waiters = state.withLock { state in
             guard let flight = state.flights[key], flight.call.id == id else { return none }
             state.flights[key] = nil
             return flight.waiters
         }
-        for (_, reply) in waiters.sorted(by: { $0.key < $1.key }) { reply.resume(with: result) }
+        for waiter in waiters.values { waiter.forget() }
+        for (_, waiter) in waiters.sorted(by: { $0.key < $1.key }) { waiter.reply.resume(with: result) }
     }
 
     /// Removes a waiter, and cancels the request if no waiter is left.
     private func leave(_ key: Key, _ ticket: UInt64) {
-        let (reply, task) = state.withLock { state -> (Reply<StepResponse>?, Task<Void, Never>?) in
-            guard let reply = state.flights[key]?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
-            guard let flight = state.flights[key], flight.waiters.isEmpty else { return (reply, nil) }
+        let (waiter, task) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+            guard let waiter = state.flights[key]?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
+            guard let flight = state.flights[key], flight.waiters.isEmpty else { return (waiter, nil) }
             state.flights[key] = nil
-            return (reply, flight.task)
+            return (waiter, flight.task)
         }
         task?.cancel()
-        reply?.resume(with: .failure(CancellationError()))
+        waiter?.forget()
+        waiter?.reply.resume(with: .failure(CancellationError()))
     }
 }
 

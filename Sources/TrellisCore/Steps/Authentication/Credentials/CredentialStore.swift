@@ -118,7 +118,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         if let failure = failure(of: call) { throw failure }
         while let ticket = try ticket(for: call) {
             do {
-                try await wait(with: ticket, for: call)
+                try await line.wait(with: ticket, for: call)
                 break
             } catch let failure as RefreshFailure {
                 guard failure.isAbandoned(for: call) else { throw record(failure, of: call) }
@@ -126,13 +126,6 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
             }
         }
         return try state.withLock { try $0.current }
-    }
-
-    /// Waits for the refresh under way.
-    private func wait(with ticket: Int, for call: Call) async throws {
-        call.record.withLock { $0.awaitsRefresh = true }
-        defer { call.record.withLock { $0.awaitsRefresh = false } }
-        try await line.wait(with: ticket)
     }
 
     /// Returns the error of the refresh with which a call failed before its request was sent; `nil` if there is no such error, or
@@ -181,7 +174,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                 if !hasWaited { await discard?() }
                 hasWaited = true
                 do {
-                    try await wait(with: ticket, for: call)
+                    try await line.wait(with: ticket, for: call)
                 } catch let failure as RefreshFailure {
                     guard failure.isAbandoned(for: call) else { throw failure.error }
                     try call.checkCancellation()

@@ -7,7 +7,7 @@ final class RefreshQueue: Sendable {
     private enum Waiter {
         /// The waiter has a ticket, and does not wait yet.
         case arriving
-        case waiting(Reply<Void>)
+        case waiting(Reply<Void>, Call)
         /// The queue was ended before the waiter began to wait.
         case ended(Result<Void, any Error>)
     }
@@ -20,12 +20,13 @@ final class RefreshQueue: Sendable {
 
     /// The waiters to resume, in the order of their arrival.
     struct Waiting {
-        fileprivate let replies: [(ticket: Int, reply: Reply<Void>)]
+        fileprivate let replies: [(ticket: Int, reply: Reply<Void>, call: Call)]
         fileprivate let result: Result<Void, any Error>
 
         /// Resumes the waiters.
         func letGo() {
-            for (_, reply) in replies { reply.resume(with: result) }
+            for waiter in replies { RefreshQueue.mark(waiter.call, waits: false) }
+            for waiter in replies { waiter.reply.resume(with: result) }
         }
     }
 
@@ -42,12 +43,15 @@ final class RefreshQueue: Sendable {
         }
     }
 
+    /// Marks a call as one that waits, or as one that is about to continue: a test clock must not move until its task runs.
+    private static func mark(_ call: Call, waits: Bool) { call.record.withLock { $0.awaitsRefresh = waits } }
+
     /// Waits until the queue is ended.
     ///
     /// - Throws: The error that the queue is ended with; `CancellationError` in a cancelled task, at once.
-    func wait(with ticket: Int) async throws {
+    func wait(with ticket: Int, for call: Call) async throws {
         try await withTaskCancellationHandler {
-            try await withReply { enter(ticket, $0) }
+            try await withReply { enter(ticket, $0, for: call) }
         } onCancel: {
             leave(ticket)
         }
@@ -56,11 +60,11 @@ final class RefreshQueue: Sendable {
     /// Ends the wait of all present waiters, and returns those to resume. Waiters that arrive later wait for the next end.
     func end(with result: Result<Void, any Error>) -> Waiting {
         state.withLock { state in
-            var replies: [(ticket: Int, reply: Reply<Void>)] = []
+            var replies: [(ticket: Int, reply: Reply<Void>, call: Call)] = []
             var others: [Int: Waiter] = [:]
             for (ticket, waiter) in state.waiters {
                 switch waiter {
-                case .waiting(let reply): replies.append((ticket, reply))
+                case .waiting(let reply, let call): replies.append((ticket, reply, call))
                 case .arriving: others[ticket] = .ended(result)
                 case .ended: others[ticket] = waiter
                 }
@@ -72,30 +76,33 @@ final class RefreshQueue: Sendable {
     }
 
     @inline(never)
-    private func enter(_ ticket: Int, _ reply: Reply<Void>) {
+    private func enter(_ ticket: Int, _ reply: Reply<Void>, for call: Call) {
         let end: Result<Void, any Error>? = state.withLock { state in
             if case .ended(let end) = state.waiters[ticket] {
                 state.waiters[ticket] = nil
                 return end
             }
-            state.waiters[ticket] = .waiting(reply)
+            state.waiters[ticket] = .waiting(reply, call)
+            Self.mark(call, waits: true)
             return nil
         }
         if let end { reply.resume(with: end) }
     }
 
     private func leave(_ ticket: Int) {
-        let reply: Reply<Void>? = state.withLock { state in
+        let waiter: (reply: Reply<Void>, call: Call)? = state.withLock { state in
             switch state.waiters[ticket] {
-            case .waiting(let reply):
+            case .waiting(let reply, let call):
                 state.waiters[ticket] = nil
-                return reply
+                return (reply, call)
             case .arriving:
                 state.waiters[ticket] = .ended(.failure(CancellationError()))
                 return nil
             case .ended, nil: return nil
             }
         }
-        reply?.resume(with: .failure(CancellationError()))
+        guard let waiter else { return }
+        Self.mark(waiter.call, waits: false)
+        waiter.reply.resume(with: .failure(CancellationError()))
     }
 }
