@@ -98,13 +98,6 @@ package struct AgingQueue<ID: Hashable> {
     /// Whether no member waits.
     @inlinable package var isEmpty: Bool { memberCount == 0 }
 
-    /// Returns the ticket of a member that need not wait now, for the case that it waits later.
-    @inlinable
-    package mutating func takeTicket() -> Int {
-        lastNumber += 1
-        return lastNumber
-    }
-
     /// Adds a member at the end of its rank, or according to a ticket that it had before. A member that waits already moves there.
     /// Returns the ticket of the member.
     @inlinable @discardableResult

@@ -145,11 +145,8 @@ package struct EngineFailure: Error, Sendable {
 
     private init(details: Boxed<Details>) { self.details = details }
 
-    /// Whether the connection failed, and not the request: HTTP/2 has failed outside a stream, for example after a GOAWAY that arrived
-    /// while the connection was idle; nothing could be sent; or the connection ended without a response.
-    package var isConnectionFailure: Bool {
-        kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
-    }
+    /// Whether the connection failed, and not the request: nothing could be sent, or the connection ended without a response.
+    package var isConnectionFailure: Bool { kind == .emptyReply || code == Int(CURLE_SEND_ERROR.rawValue) }
 
     /// Whether the handshake with the peer has failed in a way that does not depend on the route.
     var isOfTLSPeer: Bool {
@@ -197,7 +194,7 @@ package struct EngineFailure: Error, Sendable {
             switch code {
             // For a response, this code means that its HTTP version is unknown.
             case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("libcurl") ? .unsupported : .malformedResponse
-            case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
+            case CURLE_NOT_BUILT_IN: .unsupported
             case CURLE_URL_MALFORMAT: .malformedURL
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
             case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
@@ -209,7 +206,6 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SSL_CLIENTCERT: .clientCertificate(.required, alert: 0, .server)
             case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .certificateAuthorityFile
             case CURLE_SEND_ERROR: .send
-            case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
             // The system's error is ignored here, because it may belong to an address that refused before another address accepted.
             case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
@@ -217,8 +213,6 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_PARTIAL_FILE: .bodyCutShort
             case ccurl_code_too_large: .tooLarge
             case CURLE_WEIRD_SERVER_REPLY: .malformedResponse
-            case CURLE_BAD_CONTENT_ENCODING: .contentCoding
-            case CURLE_HTTP2, CURLE_HTTP2_STREAM: .http2
             case CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR: .http3
             case CURLE_SEND_FAIL_REWIND: .bodyNotReplayable
             case CURLE_OUT_OF_MEMORY: .outOfMemory

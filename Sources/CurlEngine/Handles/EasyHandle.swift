@@ -1,5 +1,4 @@
 import CCurl
-private import Glibc
 
 /// The owner of one `CURL *`, for the handshakes of one connection or for one request over HTTP/3. It belongs to the engine thread.
 @safe

@@ -114,14 +114,6 @@ struct AgingQueueTests {
         #expect(Self.order(&line) == [0, 1, 2, 7])
     }
 
-    @Test func aTicketThatWasTakenBeforeCounts() {
-        var line = AgingQueue<Int>()
-        let ticket = line.takeTicket()
-        for id in 0..<3 { line.enter(id) }
-        line.enter(7, rank: RequestPriority.normal.rank, ticket: ticket)
-        #expect(Self.order(&line) == [7, 0, 1, 2])
-    }
-
     @Test func whoEntersTwiceWaitsOnceAtTheEnd() {
         var line = AgingQueue<Int>()
         for id in [0, 1, 0] { line.enter(id) }
