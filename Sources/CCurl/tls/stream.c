@@ -11,7 +11,6 @@
 // The build does not depend on OpenSSL.
 static struct {
   long (*control_context)(void *, int, long, void *);
-  long (*control)(void *, int, long, void *);
   int (*read)(void *, void *, int);
   int (*write)(void *, const void *, int);
   int (*result)(const void *, int);
@@ -35,9 +34,12 @@ static struct {
   void (*clear_errors)(void);
   int (*offer)(void *, const unsigned char *, unsigned);
   void (*set_certificate_callback)(void *, int (*)(void *, void *), void *);
+  void (*set_read_ahead)(void *, int);
 } ssl;
 
 static bool has_ssl;
+// Sets the size of the buffer for received records; NULL if this OpenSSL has no such function.
+static void (*set_read_buffer)(void *, size_t);
 // The kind of OpenSSL's streams that read and write sockets.
 static void *method;
 
@@ -94,13 +96,14 @@ static int socket_destroy(void *bio) {
 
 static void look_up(void) {
   static const char *const names[] = {
-      "SSL_CTX_ctrl",      "SSL_ctrl",        "SSL_read",           "SSL_write",       "SSL_get_error",
+      "SSL_CTX_ctrl",      "SSL_read",           "SSL_write",       "SSL_get_error",
       "SSL_has_pending",   "SSL_shutdown",    "SSL_set_bio",        "BIO_get_new_index", "BIO_meth_new",
       "BIO_meth_set_read", "BIO_meth_set_write", "BIO_meth_set_ctrl", "BIO_meth_set_destroy", "BIO_new",
       "BIO_set_data",      "BIO_get_data",    "BIO_set_init",       "BIO_set_flags",   "BIO_clear_flags",
       "ERR_peek_error",    "ERR_error_string_n", "ERR_clear_error",
-      "SSL_CTX_set_alpn_protos", "SSL_set_cert_cb"};
+      "SSL_CTX_set_alpn_protos", "SSL_set_cert_cb", "SSL_set_read_ahead"};
   if (!ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names))) return;
+  set_read_buffer = (void (*)(void *, size_t))ccurl_openssl_function("SSL_CTX_set_default_read_buffer_len");
   enum { SOURCE_AND_SINK = 0x0400 };
   method = ssl.new_method(ssl.new_kind() | SOURCE_AND_SINK, "trellis socket");
   has_ssl = method != NULL && ssl.set_read(method, socket_read) && ssl.set_write(method, socket_write) &&
@@ -117,11 +120,15 @@ bool ccurl_tls_can_take(void) { return is_available(); }
 
 bool ccurl_tls_allow_taking(void *context, bool takes) {
   enum { MODE = 33, CLEAR_MODE = 78, PARTIAL_WRITES = 1, MOVED_BUFFERS = 2, AUTOMATIC_RETRY = 4, RELEASES_BUFFERS = 16 };
+  enum { LARGEST_RECORD = 5 + (16 << 10) + 256, READ_BUFFER = 4 * LARGEST_RECORD };
   if (context == NULL || !is_available()) return false;
   ssl.control_context(context, MODE, PARTIAL_WRITES | MOVED_BUFFERS | RELEASES_BUFFERS, NULL);
+  if (!takes) return true;
   // With it, one call would read messages of the handshake without end, such as updates of keys. Without it, libcurl would wait for a socket
   // although TLS inside of TLS has bytes.
-  if (takes) ssl.control_context(context, CLEAR_MODE, AUTOMATIC_RETRY, NULL);
+  ssl.control_context(context, CLEAR_MODE, AUTOMATIC_RETRY, NULL);
+  // Several records at a time. The session has the memory only while bytes wait in it.
+  if (set_read_buffer != NULL) set_read_buffer(context, READ_BUFFER);
   return true;
 }
 
@@ -132,7 +139,6 @@ bool ccurl_tls_offer(void *context, const char *protocols, size_t length) {
 }
 
 struct ccurl_tls_stream *ccurl_tls_take(void *session, int socket) {
-  enum { READ_AHEAD = 41 };
   if (session == NULL || !is_available()) return NULL;
   struct ccurl_tls_stream *stream = calloc(1, sizeof(struct ccurl_tls_stream));
   void *bio = stream == NULL ? NULL : ssl.new_bio(method);
@@ -145,7 +151,8 @@ struct ccurl_tls_stream *ccurl_tls_take(void *session, int socket) {
   ssl.set_data(bio, stream);
   ssl.set_complete(bio, 1);
   ssl.set_bio(session, bio, bio);
-  ssl.control(session, READ_AHEAD, 1, NULL);
+  // From 3.2 on, the command of `SSL_ctrl` does not reach the layer of records.
+  ssl.set_read_ahead(session, 1);
   return stream;
 }
 
