@@ -17,8 +17,6 @@ package final class HTTP2Server {
     /// What the client has done.
     package enum Event {
         case head(UInt32), body(UInt32), end(UInt32), reset(UInt32)
-        /// The client has enlarged a window: responses that waited may be complete.
-        case room
         /// The client has ended the connection, or has announced that it will.
         case left
     }
@@ -103,7 +101,6 @@ package final class HTTP2Server {
             let increment = Int(RawHTTP2.number(payload))
             if stream == 0 { window += increment } else { streams[stream]?.window += increment }
             try flush()
-            return .room
         case RawHTTP2.goAway:
             transcript?.add("GOAWAY \(RawHTTP2.number(payload[4..<8]))", 0, on: connection.ordinal)
             return .left

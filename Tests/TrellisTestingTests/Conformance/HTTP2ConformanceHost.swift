@@ -89,7 +89,6 @@ private struct StreamPlayer {
             case .head(let stream), .body(let stream), .end(let stream): try advance(stream)
             case .reset(let stream):
                 if plays.removeValue(forKey: stream)?.isHeld == true { whenReleased() }
-            case .room: continue
             case .left: return plays.values.count(where: \.isHeld)
             }
         }
