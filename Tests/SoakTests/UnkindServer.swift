@@ -78,7 +78,7 @@ final class UnkindServer: Sendable {
                 case .head(let stream), .body(let stream), .end(let stream):
                     guard let request = http2.request(stream), request.isComplete else { continue }
                     try serve(request, stream)
-                case .reset: continue
+                case .reset, .answered: continue
                 case .left: return
                 }
                 state.withLock { $0.open[http2.connection.ordinal] = http2.openStreams }

@@ -17,6 +17,8 @@ package final class HTTP2Server {
     /// What the client has done.
     package enum Event {
         case head(UInt32), body(UInt32), end(UInt32), reset(UInt32)
+        /// The client has enlarged its windows, so that responses have left completely: their streams are not open any more.
+        case answered
         /// The client has ended the connection, or has announced that it will.
         case left
     }
@@ -93,14 +95,15 @@ package final class HTTP2Server {
             streams[stream] = nil
             return .reset(stream)
         case RawHTTP2.settings where !isFlagged:
-            try take(settings: payload)
+            let event = try take(settings: payload)
             try connection.write(RawHTTP2.frame(RawHTTP2.settings, RawHTTP2.acknowledgement, stream: 0))
+            return event
         case RawHTTP2.ping where !isFlagged:
             try connection.write(RawHTTP2.frame(RawHTTP2.ping, RawHTTP2.acknowledgement, stream: 0, payload))
         case RawHTTP2.windowUpdate:
             let increment = Int(RawHTTP2.number(payload))
             if stream == 0 { window += increment } else { streams[stream]?.window += increment }
-            try flush()
+            return try flush()
         case RawHTTP2.goAway:
             transcript?.add("GOAWAY \(RawHTTP2.number(payload[4..<8]))", 0, on: connection.ordinal)
             return .left
@@ -124,7 +127,7 @@ package final class HTTP2Server {
         return .end(stream)
     }
 
-    private func take(settings payload: [UInt8]) throws {
+    private func take(settings payload: [UInt8]) throws -> Event? {
         var texts: [String] = []
         for start in stride(from: 0, to: payload.count - 5, by: 6) {
             let name = RawHTTP2.number(payload[start..<(start + 2)])
@@ -135,7 +138,7 @@ package final class HTTP2Server {
             initialWindow = Int(value)
         }
         transcript?.add("SETTINGS \(texts.joined(separator: " "))", 0, on: connection.ordinal)
-        try flush()
+        return try flush()
     }
 
     /// Lets the client send as many bytes as it has sent.
@@ -188,7 +191,12 @@ package final class HTTP2Server {
             RawHTTP2.frame(RawHTTP2.goAway, 0, stream: 0, RawHTTP2.word(last) + RawHTTP2.word(code)))
     }
 
-    private func flush() throws { for stream in streams.keys.sorted() { try flush(stream) } }
+    /// Sends what has waited for the client's windows. Returns an event if that has ended responses.
+    private func flush() throws -> Event? {
+        let count = streams.count
+        for stream in streams.keys.sorted() { try flush(stream) }
+        return streams.count < count ? .answered : nil
+    }
 
     private func flush(_ number: UInt32) throws {
         guard var stream = streams[number] else { return }

@@ -89,6 +89,7 @@ private struct StreamPlayer {
             case .head(let stream), .body(let stream), .end(let stream): try advance(stream)
             case .reset(let stream):
                 if plays.removeValue(forKey: stream)?.isHeld == true { whenReleased() }
+            case .answered: continue
             case .left: return plays.values.count(where: \.isHeld)
             }
         }
