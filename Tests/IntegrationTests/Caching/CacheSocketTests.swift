@@ -142,14 +142,21 @@ struct CacheSocketTests {
     @Test(arguments: [false, true]) func aCancelledRequestHandsOver(_ isOnDisk: Bool) async throws {
         let count = Locked(0)
         let (begun, gate) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let (begunAgain, answer) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\n"
         let server = try LoopbackServer.http { _ in
             let isFirst = count.next() == 1
             begun.open()
-            guard isFirst else { return .init(headers: [.cacheControl: "max-age=600"], body: Data("whole".utf8)) }
             return .init(
                 body: .raw { connection in
-                    try connection.write("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\nwh")
-                    try connection.wait(for: gate)
+                    if isFirst {
+                        try connection.write(head + "wh")
+                        try connection.wait(for: gate)
+                    } else {
+                        begunAgain.open()
+                        try connection.wait(for: answer)
+                        try connection.write(head + "whole")
+                    }
                 })
         }
         let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCoalescedWait: .seconds(600)))
@@ -160,6 +167,9 @@ struct CacheSocketTests {
         while cache.exchanges.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         leader.cancel()
         await #expect(throws: CancellationError.self) { try await leader.value }
+        try await begunAgain.opened()
+        while cache.exchanges.waitingCount < 2, !Task.isCancelled { await Task.yield() }
+        answer.open()
         for waiter in waiters { #expect(try await waiter.value[0] == "whole") }
         // One of those that have waited has sent the request, and the others use its response.
         #expect(server.requests.count == 2 && cache.statistics.coalescedCount == 2)
