@@ -63,7 +63,7 @@ struct InstructionRecord {
     /// like the one on which the record was made. A higher ratio is no failure while the count itself is at its record or below: beside other
     /// work each wait reports more events, which lowers the counts of the C program and of the small GET more than those of other rows.
     func check(_ counts: Counts, key: String) -> [Check] {
-        counts.sorted { $0.key < $1.key }.map { name, count in
+        counts.filter { !Self.unguarded.contains($0.key) }.sorted { $0.key < $1.key }.map { name, count in
             guard let recorded = entries[key] else {
                 // Another libcurl or architecture has no counts to compare with.
                 let facts = "\(name): \(Int(count.trellis)) instructions; nothing is recorded for \(key)"
@@ -109,6 +109,8 @@ struct InstructionRecord {
     private static let trusted = 0.03
 
     private static let smallGet = String(reference.dropFirst(prefix.count))
+    /// The rows that are recorded, and not compared: the number of requests that leave in one write scatters.
+    private static let unguarded: Set = ["tls-h2-get-64"]
     /// The rows that make no connection, whose counts do not depend on a server's pace.
     private static let withoutConnection: Set = ["mocked-get", "cached-get"]
 
