@@ -9,8 +9,6 @@ func measureWaitingStreams(_ client: some Client, _ work: Work) async {
             for index in 0..<work.concurrency {
                 let url = work.urls[index % work.urls.count]
                 group.addTask { _ = try? await client.get(url) }
-                // The authorities have been read before the others begin, as in a program that has run for a while.
-                if index == 0 { _ = await ask("/control/open/1", work) }
             }
         }
     }
