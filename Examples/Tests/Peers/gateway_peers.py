@@ -1,6 +1,6 @@
 """The peers of the gateway's tests: an origin that follows a script for each path, and a client that sends raw bytes."""
 
-import atexit, os, re, select, socket, ssl, struct, subprocess, threading, time
+import atexit, contextlib, os, re, select, socket, ssl, struct, subprocess, threading, time
 
 # The seconds after which a wait fails, on the slowest machine.
 LIMIT = 60
@@ -246,7 +246,7 @@ class Gateway:
         client = self.connect()
         client.send(data)
         response = client.response(method)
-        client.socket.close()
+        client.end()
         return response
 
     def get(self, target="/", fields="", method="GET", body=b""):
@@ -264,6 +264,14 @@ class Client(Reader):
 
     def send(self, data):
         self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+
+    def end(self):
+        """Ends the connection after the response. The gateway ends its side when it has stored the response, which the response does not
+        show."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
+        is_gone(self.socket)
+        self.socket.close()
 
 
 def request(target="/", fields="", method="GET", body=b""):
@@ -301,12 +309,6 @@ def within(seconds, wanted, attempt):
 CONTINUE_LIMIT = 1
 # The longest time for which a request waits for the response to an equal one, in seconds.
 SHARING_LIMIT = 5
-
-
-def until_stored(gateway, path, fields=""):
-    """Waits until the response to an earlier request is in the cache, perhaps as a stale one. The client of that request does not see when it
-    is."""
-    until(lambda: gateway.get(path, fields + "Cache-Control: only-if-cached, max-stale\r\n").status != 504)
 
 
 def until_read(*clients):
