@@ -106,6 +106,7 @@ final class EventHub: Sendable {
     }
 
     /// Passes events to a monitor, separately from the task: the body of a task changes back to its executor after each `await`.
+    @inline(never)
     private static func pass(_ events: [RequestEvent], to monitor: any EventMonitor) async {
         for event in events { await monitor.handle(event) }
     }
