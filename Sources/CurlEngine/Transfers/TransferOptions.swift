@@ -63,7 +63,7 @@ package final class TransferOptions: Sendable {
     /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). It has no body. Over HTTP/1.1, it is sent on a new
     /// connection.
     package let switchesProtocols: Bool
-    /// The rank among the transfers that wait for a stream. The lowest is first, as in ``AgingQueue``.
+    /// The rank among the transfers that wait for a stream. The lowest is first, as among the requests that wait for a connection.
     package let rank: Int
 
     /// The number of connections of the ``queue`` on the engine, used ones included, up to which the transfer makes one that becomes idle;

@@ -191,7 +191,9 @@ extension ConnectionScheduler {
     /// Records the number of connections that an engine has to an origin, those that are being made included. A request that has a slot
     /// counts as a connection even if it has none yet.
     mutating func setConnections(_ count: Int, to origin: String, on engine: Int) {
-        guard engineOf != nil, let index = indices[origin] else { return }
+        guard let index = indices[origin] else { return }
+        origins[index].isConnected = count > 0
+        guard engineOf != nil else { return }
         let before = origins[index].openCount
         origins[index].setOpen(count, on: engine)
         open += origins[index].openCount - before
@@ -233,8 +235,9 @@ extension ConnectionScheduler {
 
     /// Records that an engine has closed its idle connections.
     mutating func closedAllIdle(on engine: Int) {
-        guard engineOf != nil else { return }
         for index in indices.values {
+            origins[index].isConnected = false
+            guard engineOf != nil else { continue }
             setShared(0, at: index, on: engine)
             let before = origins[index].openCount
             origins[index].setOpen(0, on: engine)

@@ -70,6 +70,8 @@ extension ConnectionScheduler {
         var home = 0
         /// Whether requests can share a connection.
         var mayShare = false
+        /// Whether an engine has told last that it has a connection.
+        var isConnected = false
         /// The number of shared connections as in ``Share/shared``, if the session has one engine.
         private var shared = 0
         /// The number of requests that a shared connection carries: the server's limit on streams, as far as the engine has told it.
@@ -83,6 +85,8 @@ extension ConnectionScheduler {
         }
 
         var isMultiplexed: Bool { sharing == .shared }
+        /// Whether there is a connection that the next requests share, without one of them that finds out whether they can.
+        var hasSharedConnection: Bool { isMultiplexed && isConnected }
         /// Whether the origin is, or may turn out to be, one whose requests share connections.
         var mayBeMultiplexed: Bool { isMultiplexed || mayShare && sharing != .exclusive }
         var isUnused: Bool { active == 0 && openCount == 0 && waitingCount == 0 && shared == 0 }

@@ -151,7 +151,7 @@ struct ConnectionScheduler<ID: Hashable> {
         if engineOf != nil { settle(index, on: engine, mayShare: mayShare) }
         if mayPass(index, on: engine), hasRoom(index, on: engine) {
             let isExclusive = mayShare && origins[index].sharing == .exclusive
-            let isFirst = mayShare && !isExclusive && origins[index].active == 0
+            let isFirst = mayShare && !isExclusive && origins[index].active == 0 && !origins[index].hasSharedConnection
             if isFirst { origins[index].sharing = .probed(by: id) }
             return Entry(
                 originIndex: OriginIndex(value: index), isAdmitted: true, isProbing: isFirst || isExclusive,

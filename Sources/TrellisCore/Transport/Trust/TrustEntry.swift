@@ -53,11 +53,18 @@ final class TrustEntry: Sendable {
     private let isForProxies: Bool
     private let paths: [String]
     private let state = Locked(State())
+    /// The time for which a request waits for the read of a change, in nanoseconds. It is sent with the earlier contents if the read takes
+    /// longer, because of a passphrase or of a disk.
+    private let patience: UInt64
     /// The time of the next check of the files in nanoseconds: zero before the first read.
     private let nextCheck = Atomic<UInt64>(0)
 
-    init(_ configuration: TLSConfiguration, isForProxies: Bool, _ system: SystemAuthorities = .shared) {
+    init(
+        _ configuration: TLSConfiguration, isForProxies: Bool, _ system: SystemAuthorities = .shared,
+        patience: Duration = .seconds(1)
+    ) {
         self.configuration = configuration
+        self.patience = patience.clampedNanoseconds
         self.isForProxies = isForProxies
         self.system = system
         paths = TrustContents.paths(of: configuration)
@@ -92,6 +99,13 @@ final class TrustEntry: Sendable {
     /// Returns whether the files must be read, or checked for changes.
     func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
 
+    /// Returns whether the last check was less than two intervals ago. Then only the request that begins the next one waits for it: others
+    /// have the contents that those before them had.
+    private func wasChecked(justBefore now: EngineInstant) -> Bool {
+        let next = nextCheck.load(ordering: .acquiring)
+        return next > 0 && now < EngineInstant(nanoseconds: next).advanced(by: configuration.fileCheckInterval)
+    }
+
     /// The rules for servers, and for a proxy of the same configuration.
     var trust: TransferTrust {
         if let constantRules {
@@ -101,10 +115,6 @@ final class TrustEntry: Sendable {
         return state.withLock { $0.loaded?.trust } ?? .unread
     }
 
-    /// The time for which a request waits for the read of a change, in nanoseconds: one second. It is sent with the earlier contents if the
-    /// read takes longer, because of a passphrase or of a disk.
-    private static let patience: UInt64 = 1_000_000_000
-
     /// Reads the files, if they must be read, and returns the change that must be told, if any.
     ///
     /// - Parameter limit: Returns the limit on the first read; `nil` for none. Called only if it is needed.
@@ -112,12 +122,14 @@ final class TrustEntry: Sendable {
     ///   cancelled task.
     func refresh(now: EngineInstant, limit: @Sendable () -> TrustFileLimit?) async throws -> Change? {
         guard isDue(now: now) else { return nil }
+        let wasChecked = wasChecked(justBefore: now)
         let (work, isUsable) = state.withLock { state in
-            if let work = state.work { return (work, state.loaded != nil) }
+            if let work = state.work { return (wasChecked && state.loaded != nil ? nil : work, state.loaded != nil) }
             let work = Task { await self.update(now: now) }
             state.work = work
             return (work, state.loaded != nil)
         }
+        guard let work else { return nil }
         if isUsable {
             await waitForChange(work, now: now)
         } else if let limit = limit() {
@@ -160,13 +172,13 @@ final class TrustEntry: Sendable {
     private func waitForChange(_ work: Task<Void, Never>, now: EngineInstant) async {
         await withTaskGroup { group in
             group.addTask { await BlockingThreadPool.waitUnlessCancelled(for: work) }
-            group.addTask { try? await Task.sleep(for: .nanoseconds(Self.patience)) }
+            group.addTask { [patience] in try? await Task.sleep(for: .nanoseconds(patience)) }
             await group.next()
             group.cancelAll()
         }
         state.withLock { state in
             guard state.work != nil else { return }
-            nextCheck.store(now.advanced(byNanoseconds: 2 * Self.patience).nanoseconds, ordering: .releasing)
+            nextCheck.store(now.advanced(byNanoseconds: 2 * patience).nanoseconds, ordering: .releasing)
         }
     }
 

@@ -1,4 +1,3 @@
-import CurlEngine
 import Testing
 
 @testable import TrellisCore

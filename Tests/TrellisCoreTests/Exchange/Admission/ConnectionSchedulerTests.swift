@@ -245,6 +245,20 @@ struct ConnectionSchedulerTests {
         #expect(queue.probed("a1", origin: "a", isShared: true).isEmpty, "once is enough")
     }
 
+    /// Requests whose predecessors have ended wait for nobody, as long as the connection is open.
+    @Test(arguments: [1, 0])
+    func oneGoesAheadAgainOnlyIfTheSharedConnectionWasClosed(_ connections: Int) {
+        var queue = Self.queue()
+        _ = queue.enter("a1", origin: "a", mayShare: true)
+        queue.setConnections(1, origin: "a")
+        _ = queue.probed("a1", origin: "a", isShared: true)
+        _ = queue.release("a1", origin: "a", isShared: true)
+        queue.setConnections(connections, origin: "a")
+        let admitted = (2...4).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(admitted == (connections == 1 ? [true, true, true] : [true, false, false]))
+        #expect(queue.isProbing("a2") == (connections == 0))
+    }
+
     @Test(arguments: [true, false])
     func whoGoesAheadAndFailsLetsTheOthersGo(_ isKnown: Bool) {
         var queue = Self.queue(perOrigin: 2)

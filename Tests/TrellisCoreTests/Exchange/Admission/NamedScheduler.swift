@@ -29,6 +29,8 @@ struct NamedScheduler<ID: Hashable> {
         if let place = places[origin] { queue.leave(id, at: place) }
     }
 
+    mutating func setConnections(_ count: Int, origin: String) { queue.setConnections(count, to: origin, on: 0) }
+
     mutating func probed(_ id: ID, origin: String, isShared: Bool) -> [ID] {
         places[origin].map { queue.probed(id, at: $0, isShared: isShared).map(\.id) } ?? []
     }

@@ -1,7 +1,6 @@
 import Testing
 import TrellisTesting
 
-@testable import CurlEngine
 @testable import TrellisCore
 
 /// The order of a waiting line.

@@ -1,29 +1,26 @@
 /// A queue of waiting members, as a value: ordered by rank, the lowest number first, and by arrival within a rank.
 ///
 /// A member's wait is limited: after ``patience`` members of lower ranks, the first member of a higher rank is next.
-package struct AgingQueue<ID: Hashable> {
+struct AgingQueue<ID: Hashable> {
     /// The number of members that may be served before the first member of a higher rank.
-    @inlinable static var patience: Int { 8 }
+    static var patience: Int { 8 }
 
     /// The waiting members of one rank.
-    @usableFromInline struct Lane {
+    struct Lane {
         /// The number of vacated spots up to which a lane is not compacted.
-        @inlinable static var slack: Int { 64 }
+        static var slack: Int { 64 }
 
         /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot always has a member. Vacated
         /// spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
-        @usableFromInline var spots: [(ticket: Int, id: ID?)] = []
+        var spots: [(ticket: Int, id: ID?)] = []
         /// The index of the first spot.
-        @usableFromInline var first = 0
+        var first = 0
         /// The number of waiting members.
-        @usableFromInline var count = 0
+        var count = 0
         /// The number of members of lower ranks that were served while a member of this lane waited.
-        @usableFromInline var overtaken = 0
-
-        @inlinable init() {}
+        var overtaken = 0
 
         /// Returns the index of a ticket's spot, or the index at which the spot would be.
-        @inlinable
         func place(of ticket: Int) -> Int {
             var (low, high) = (first, spots.count)
             while low < high {
@@ -35,7 +32,6 @@ package struct AgingQueue<ID: Hashable> {
 
         /// Adds a member with a ticket that it had before, at the spot of that ticket. Returns `false` if another member has the ticket,
         /// because this member's was of another queue.
-        @inlinable
         mutating func insert(_ id: ID, ticket: Int) -> Bool {
             // The spot may have been released together with those before it.
             let previous = first
@@ -56,7 +52,6 @@ package struct AgingQueue<ID: Hashable> {
         }
 
         /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.
-        @inlinable
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
@@ -70,38 +65,28 @@ package struct AgingQueue<ID: Hashable> {
     }
 
     /// The number and the lane of a waiting member.
-    @usableFromInline
     struct Ticket: Sendable {
-        @usableFromInline let number: Int
-        @usableFromInline let lane: Int
-
-        @inlinable
-        init(number: Int, lane: Int) {
-            self.number = number
-            self.lane = lane
-        }
+        let number: Int
+        let lane: Int
     }
 
     /// The lanes by rank, as far as members have waited.
-    @usableFromInline var lanes: [Lane] = []
-    @usableFromInline var tickets: [ID: Ticket] = [:]
-    @usableFromInline var lastNumber = 0
+    var lanes: [Lane] = []
+    var tickets: [ID: Ticket] = [:]
+    var lastNumber = 0
     /// The number of waiting members. Unlike the dictionary's count, it is read without the metadata of the generic type.
-    @usableFromInline var memberCount = 0
-
-    /// Creates an empty queue.
-    @inlinable package init() {}
+    var memberCount = 0
 
     /// The number of waiting members.
-    @inlinable package var count: Int { memberCount }
+    var count: Int { memberCount }
 
     /// Whether no member waits.
-    @inlinable package var isEmpty: Bool { memberCount == 0 }
+    var isEmpty: Bool { memberCount == 0 }
 
     /// Adds a member at the end of its rank, or according to a ticket that it had before. A member that waits already moves there.
     /// Returns the ticket of the member.
-    @inlinable @discardableResult
-    package mutating func enter(_ id: ID, rank lane: Int, ticket: Int? = nil) -> Int {
+    @discardableResult
+    mutating func enter(_ id: ID, rank lane: Int, ticket: Int? = nil) -> Int {
         while lanes.count <= lane { lanes.append(Lane()) }
         leave(id)
         memberCount += 1
@@ -117,8 +102,8 @@ package struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes a member. Returns `false` if the member did not wait.
-    @inlinable @discardableResult
-    package mutating func leave(_ id: ID) -> Bool {
+    @discardableResult
+    mutating func leave(_ id: ID) -> Bool {
         guard let ticket = tickets.removeValue(forKey: id) else { return false }
         memberCount -= 1
         lanes[ticket.lane].vacate(lanes[ticket.lane].place(of: ticket.number))
@@ -127,11 +112,9 @@ package struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes and returns the next member; `nil` if the queue is empty.
-    @inlinable
-    package mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
+    mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
 
     /// Removes and returns the member at a spot.
-    @inlinable
     mutating func serve(_ lane: Int, at spot: Int) -> ID? {
         guard let id = lanes[lane].spots[spot].id else { return nil }
         tickets[id] = nil
@@ -144,20 +127,19 @@ package struct AgingQueue<ID: Hashable> {
     }
 
     /// The next member; `nil` if the queue is empty.
-    @inlinable package var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
+    var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
 
     /// The rank of the next member; `nil` if the queue is empty.
-    @inlinable package var nextRank: Int? { nextLane() }
+    var nextRank: Int? { nextLane() }
 
     /// Releases the memory of a long queue once it is empty.
-    @inlinable
     mutating func forgetCrowd() {
         if tickets.isEmpty, tickets.capacity > Lane.slack { tickets = [:] }
     }
 
     /// Returns the number of members ahead of a member; `nil` if the member does not wait. The number is too high if members in between
     /// have left, but never higher than the number of waiting members.
-    package func countAhead(of id: ID) -> Int? {
+    func countAhead(of id: ID) -> Int? {
         guard let ticket = tickets[id] else { return nil }
         let lane = lanes[ticket.lane]
         let spots = lane.place(of: ticket.number) - lane.first
@@ -165,9 +147,8 @@ package struct AgingQueue<ID: Hashable> {
     }
 
     /// Returns the number of members that would be ahead of a new member.
-    package func countAhead(ofRank rank: Int) -> Int { lanes.prefix(rank + 1).reduce(0) { $0 + $1.count } }
+    func countAhead(ofRank rank: Int) -> Int { lanes.prefix(rank + 1).reduce(0) { $0 + $1.count } }
 
-    @inlinable
     func nextLane() -> Int? {
         lanes.firstIndex { $0.count > 0 && $0.overtaken >= Self.patience } ?? lanes.firstIndex { $0.count > 0 }
     }
