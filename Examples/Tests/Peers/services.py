@@ -118,8 +118,9 @@ def load():
     lock = threading.Lock()
 
     def is_healthy():
-        probes.append(service.get("/health"))
-        return probes[-1] == [200, "running\n"]
+        probe = service.get("/health")
+        probes.append(probe)
+        return probe == [200, "running\n"]
 
     def next_number():
         with lock:
