@@ -105,7 +105,9 @@ def user(number):
 def load():
     """Ends a service under load. The clients play a load balancer: they send requests as long as the service says that it is healthy. Between
     the answer of a client's probe and the arrival of its next request passes far less time than the announcement takes."""
-    service = Service(origin, HTTP_TIMEOUTS_TOTAL="300", ANNOUNCEMENT="30", GRACE="120")
+    # The slow requests wait for longer than the usual limits of 60 seconds if the load takes long to begin.
+    limits = {"HTTP_TIMEOUTS_" + name: "300" for name in ("RESPONSE_HEAD", "IDLE", "TOTAL")}
+    service = Service(origin, ANNOUNCEMENT="30", GRACE="120", **limits)
     check("one line tells the port", "listening on 127.0.0.1:%d\n" % service.port, service.line)
     check("a user of the service behind", user(700), service.get("/users/700"))
     check("a user that is not there", 404, service.get("/users/404")[0])
