@@ -2,7 +2,7 @@
 
 import itertools, os, re, signal, threading
 
-from gateway_peers import LIMIT, SHARING_LIMIT, request, until_read, within
+from gateway_peers import LIMIT, SHARING_LIMIT, request, until_idle, until_read, within
 
 
 def run(check, origin, start, folder):
@@ -110,6 +110,8 @@ def shared(check, origin, gateway):
         for client in clients:
             client.send(request("/" + name))
         until_read(*clients)
+        # One that has found nothing stored, and not begun to wait, would send its request if the response were stored by then.
+        until_idle(gateway)
         go.set()
         return [[client.response().body for client in clients], len(origin.take())]
     wanted = [[b"same"] * 100, 1]
