@@ -2,7 +2,7 @@
 
 import os, signal, socket, subprocess, threading
 
-from gateway_peers import LIMIT, Client, Origin, is_gone, request, until
+from gateway_peers import LIMIT, Client, Origin, is_gone, request, until, until_idle
 
 
 def run(check, origin, start, folder):
@@ -104,6 +104,8 @@ def ending(check, origin, start):
     gateway.process.send_signal(signal.SIGTERM)
     is_idle_gone = is_gone(idle.socket)
     is_refused = until(lambda: refuses(gateway))
+    # The connections learn of the end one after the other.
+    until_idle(gateway)
     go.set()
     answer = waiting.response()
     check("SIGTERM: idle connections end, new ones are refused, responses under way go on", [True, True, b"helloworld", b"late", "close"],
