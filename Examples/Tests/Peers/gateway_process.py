@@ -35,7 +35,8 @@ def origins(check, start, folder):
     got = gateway.get("/")
     check("an origin that cannot be reached is a 502", [502, "trellis; error=connection_refused"], [got.status, got.get("Proxy-Status")])
     gateway.end()
-    gateway = start(origin="http://gateway.invalid")
+    # A resolver may ask several name servers, five seconds each and more than once, before it gives up.
+    gateway = start("--connect-timeout", "50", origin="http://gateway.invalid")
     got = gateway.get("/")
     check("an origin without an address is a 502", [502, "trellis; error=dns_error"], [got.status, got.get("Proxy-Status")])
     gateway.end()
