@@ -41,7 +41,8 @@ class Service:
         self.port = int(self.line.rsplit(":", 1)[1]) if self.line.startswith("listening on ") else 0
 
     def connect(self):
-        return Reader(socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT))
+        # A slow request waits for the beginning of the load and for the announcement.
+        return Reader(socket.create_connection(("127.0.0.1", self.port), timeout=2 * LIMIT))
 
     def get(self, path):
         """Sends a request on a connection of its own. Returns its status and its body, "refused" if there was no connection, or the outcome
