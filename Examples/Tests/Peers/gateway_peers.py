@@ -139,7 +139,7 @@ def is_gone(sock, within=LIMIT):
 
 
 class Connection(Reader):
-    """A connection of the origin."""
+    """A connection of the origin, with the ports of its ends: the gateway's, and the origin's."""
 
     def __init__(self, sock, number):
         super().__init__(sock)
@@ -165,15 +165,18 @@ class Origin:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(certificate, key)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.authority = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.port = self.listener.getsockname()[1]
+        self.authority = "127.0.0.1:%d" % self.port
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
         while True:
-            sock, _ = self.listener.accept()
+            sock, peer = self.listener.accept()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.connections += 1
-            thread = threading.Thread(target=self.serve, args=(Connection(sock, self.connections),), daemon=True)
+            connection = Connection(sock, self.connections)
+            connection.ends = (peer[1], self.port)
+            thread = threading.Thread(target=self.serve, args=(connection,), daemon=True)
             thread.start()
             self.threads.append(thread)
 
@@ -311,12 +314,29 @@ CONTINUE_LIMIT = 1
 SHARING_LIMIT = 5
 
 
-def until_read(*clients):
-    """Waits until the gateway has read everything that clients have sent, and the end of their side: the queues of its sockets are empty."""
-    ends = {client.ends for client in clients}
+def until_read(*connections):
+    """Waits until the gateway has read everything that peers have sent, and the end of their side: the queues of both ends are empty."""
+    ends = {connection.ends for connection in connections}
 
     def are_empty():
         with open("/proc/net/tcp") as table:
-            rows = re.findall(r": \w+:(\w+) \w+:(\w+) \w+ \w+:(\w+) ", table.read())
-        return ends.isdisjoint((int(local, 16), int(remote, 16)) for local, remote, unread in rows if int(unread, 16) > 0)
+            rows = re.findall(r": \w+:(\w+) \w+:(\w+) \w+ (\w+):(\w+) ", table.read())
+        return not any((local, remote) in ends and unread or (remote, local) in ends and unsent
+                       for local, remote, unsent, unread in ([int(number, 16) for number in row] for row in rows))
     return until(are_empty)
+
+
+def until_idle(gateway):
+    """Waits until all threads of a gateway wait: it has done what there is to do with what it has read."""
+    def threads():
+        """Returns the state of each thread, and how often it has begun to wait."""
+        found, folder = {}, "/proc/%d/task" % gateway.process.pid
+        for number in os.listdir(folder):
+            with contextlib.suppress(OSError), open(os.path.join(folder, number, "status")) as status:
+                found[number] = re.findall(r"^(?:State|voluntary_ctxt_switches):\s+(\w+)", status.read(), re.M)
+        return found
+
+    def is_idle():
+        before = threads()
+        return all(thread[0] == "S" for thread in before.values()) and threads() == before
+    return until(is_idle)

@@ -2,7 +2,7 @@
 
 import itertools, os, threading
 
-from gateway_peers import LIMIT, SHARING_LIMIT, can_read, is_gone, request, reset, until, until_read, within
+from gateway_peers import LIMIT, SHARING_LIMIT, can_read, is_gone, request, reset, until, until_idle, until_read, within
 
 
 def run(check, origin, start, folder):
@@ -69,7 +69,7 @@ def sharing(check, gateway, origin):
     names = ("led%d" % number for number in itertools.count())
 
     def led_by_another():
-        arrived, count, name = threading.Event(), [0], next(names)
+        arrived, again, go, count, name = threading.Event(), threading.Event(), threading.Event(), [0], next(names)
 
         def led(connection, request):
             count[0] += 1
@@ -78,6 +78,8 @@ def sharing(check, gateway, origin):
                 # The first client leaves, and its request is cancelled.
                 is_gone(connection.socket)
                 return True
+            again.set()
+            go.wait(LIMIT)
             connection.answer("led", "Cache-Control: max-age=60\r\n")
         origin.scripts[name] = led
         leader = gateway.connect()
@@ -89,6 +91,10 @@ def sharing(check, gateway, origin):
         until_read(*followers)
         early = can_read(followers[0].socket, 0.2)
         reset(leader.socket)
+        again.wait(LIMIT)
+        # The others wait for the second response by then.
+        until_idle(gateway)
+        go.set()
         return [early, [follower.response().body for follower in followers], count[0]]
     wanted = [False, [b"led"] * 5, 2]
     check("clients that wait for another's response go on when that client leaves", wanted, within(SHARING_LIMIT, wanted, led_by_another))
