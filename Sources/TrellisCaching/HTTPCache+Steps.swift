@@ -33,7 +33,8 @@ extension HTTPCache: StagedCache {
         // Nothing else asks the cache.
         guard let pipeline = exchange as? Pipeline else { throw CancellationError() }
         let transaction = try CacheTransaction(request, asked: asked, in: self, of: pipeline)
-        if let answer = try transaction.immediateAnswer() { return .answer(answer) }
+        if let memory, let answer = try transaction.answer(from: memory) { return .answer(answer) }
+        try pipeline.enter()
         return .pending { try await transaction.answer() }
     }
 }

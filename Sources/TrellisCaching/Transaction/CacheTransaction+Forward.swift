@@ -36,7 +36,7 @@ extension CacheTransaction {
             ticket.settle(.notStored)
             return stale
         }
-        let received = head(of: answer, start)
+        let received = StoredHead(answer.response, start: start, cache)
         if [500, 502, 503, 504].contains(received.status),
             let stale = try await staleResponse(
                 among: entries, reason: reason, failure: received.status, exchange: answer.response.metrics)
@@ -60,14 +60,8 @@ extension CacheTransaction {
         await answer.discard(pipeline.context)
         let second = cache.now
         let whole = try await send(with: HTTPFields())
-        return try await kept(whole, head(of: whole, second), reason: reason, ticket: ticket)
-    }
-
-    /// Returns the head of a response that was just received.
-    ///
-    /// - Parameter start: The instant before the exchange.
-    func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
-        StoredHead(answer.response, start: start, cache)
+        return try await kept(
+            whole, StoredHead(whole.response, start: second, cache), reason: reason, ticket: ticket)
     }
 
     /// Returns the conditions for the validation of a stored response; none if the request has conditions of its own.
@@ -83,17 +77,12 @@ extension CacheTransaction {
         var sent = request
         if decodes { sent.keepsCoding = true }
         for field in fields { sent.headers[field.name] = field.value }
-        return try await pipeline(leadingWith: ticket).exchangeForCache(sent)
-    }
-
-    /// Returns the pipeline of the exchange with a ticket.
-    private func pipeline(leadingWith ticket: CacheTicket?) -> Pipeline {
         // A handler may make any response storable, and the head of a stream is handled before its body anyway.
         guard let ticket, ticket.isLeading, pipeline.call.delivery == .memory,
             !pipeline.attached.kinds.contains(.storingHandler)
-        else { return pipeline }
+        else { return try await pipeline.exchangeForCache(sent) }
         let lead = CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: cache.now)
-        return Pipeline(pipeline) { lead.endWaitIfUnstorable($0) }
+        return try await Pipeline(pipeline) { lead.endWaitIfUnstorable($0) }.exchangeForCache(sent)
     }
 
     /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.

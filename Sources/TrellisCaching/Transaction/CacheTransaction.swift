@@ -33,14 +33,6 @@ struct CacheTransaction {
             request, asked: asked, in: cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
     }
 
-    /// Returns the response to the request if the storage has it in memory.
-    @inline(never)
-    func immediateAnswer() throws -> StepResponse? {
-        if let memory = cache.memory, let answer = try answer(from: memory) { return answer }
-        try pipeline.enter()
-        return nil
-    }
-
     /// Returns the response to the request from the storage or from the server.
     @inline(never)
     func answer() async throws -> StepResponse {
@@ -86,9 +78,7 @@ struct CacheTransaction {
             case .forward(.request, let index):
                 return try await forwarded(.request, for: key, validating: index, among: entries)
             case .forward(let reason, let index):
-                let answer = try await sentOnce(reason, for: key, among: entries, waits: &waits) { leader in
-                    try await forwarded(reason, for: key, validating: index, among: entries, leader: leader)
-                }
+                let answer = try await sentOnce(reason, for: key, validating: index, among: entries, waits: &waits)
                 if let answer { return answer }
             }
         }
@@ -226,14 +216,21 @@ struct CacheTransaction {
 
     /// Sends the request, unless an equal one is under way. Returns `nil` after the wait for that.
     ///
-    /// - Parameter send: Sends the request, with the ticket of the exchange if others may wait for its response.
+    /// - Parameter index: The index of the stored response that is validated; `nil` for none.
     private func sentOnce(
-        _ reason: CacheStatus.ForwardReason, for key: CacheKey, among entries: [CacheEntry], waits: inout Waits,
-        _ send: (CacheTicket?) async throws -> StepResponse
+        _ reason: CacheStatus.ForwardReason, for key: CacheKey, validating index: Int?, among entries: [CacheEntry],
+        waits: inout Waits
     ) async throws -> StepResponse? {
-        guard waits.isAllowed else { return try await send(nil) }
+        guard waits.isAllowed else { return try await forwarded(reason, for: key, validating: index, among: entries) }
         switch cache.exchanges.join(key, variant: lookup.nameOfEquals(among: entries)) {
-        case .leader(let leader): return try await led(leader) { try await send(leader) }
+        case .leader(let leader):
+            do {
+                return try await forwarded(reason, for: key, validating: index, among: entries, leader: leader)
+            } catch {
+                // Each of the requests that wait sends its own. The exchange may retain the ticket for longer, as the reader of its head.
+                leader.end(storing: nil)?.settle(Task.isCancelled ? .left : .notStored)
+                throw error
+            }
         case .waiter(let flight):
             switch try await outcome(of: flight, &waits.rest) {
             case .stored: (waits.reason, waits.isAllowed) = (reason, false)
@@ -268,26 +265,14 @@ struct CacheTransaction {
         try Task.checkCancellation()
         return outcome ?? .left
     }
-
-    /// Performs the request for which others wait. After a failure, each of them sends its own.
-    private func led(
-        _ leader: CacheTicket, _ body: () async throws -> StepResponse
-    ) async throws -> StepResponse {
-        do {
-            return try await body()
-        } catch {
-            // The exchange may retain the ticket for longer, as the reader of its head.
-            leader.end(storing: nil)?.settle(Task.isCancelled ? .left : .notStored)
-            throw error
-        }
-    }
 }
 
 /// Stored responses that are in memory, which a request gets without waiting.
 extension CacheTransaction {
     /// Returns the stored response to the request; `nil` if there is none, if something else has to be done, or if the body is not in
-    /// memory, is to be decoded, or is too large: then ``run()`` finds the response.
-    private func answer(from storage: MemoryCacheStorage) throws -> StepResponse? {
+    /// memory, is to be decoded, or is too large: then ``answer()`` finds the response.
+    @inline(never)
+    func answer(from storage: MemoryCacheStorage) throws -> StepResponse? {
         guard let key, request.method == .get, request.body == nil, pipeline.call.delivery == .memory,
             lookup.mayBeAnswered
         else { return nil }
