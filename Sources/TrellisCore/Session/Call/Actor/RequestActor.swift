@@ -85,7 +85,11 @@ actor RequestActor: EngineActor {
     nonisolated func begin(with conditions: ReadingConditions?) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
-        submit { $0.startForVerb() }
+        submit { request in
+            guard request.register() else { return }
+            request.handle(.begin)
+            request.setTimer()
+        }
     }
 
     nonisolated func perform() async -> Result<StepResponse, any Error> {
@@ -130,7 +134,7 @@ actor RequestActor: EngineActor {
 
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
-        guard decide() else { return submit { $0.report(to: reply) } }
+        guard decide() else { return submit { reply.resume(with: $0.result ?? .failure(CancellationError())) } }
         let result = call.ended(with: result)
         submit { $0.settle(result) }
         reply.resume(with: result)
@@ -169,13 +173,6 @@ actor RequestActor: EngineActor {
     func start(_ conditions: ReadingConditions?, with event: RequestState.Event) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         if register() { handle(event) }
-    }
-
-    /// Registers a call that a verb performs, and sets its deadline.
-    func startForVerb() {
-        guard register() else { return }
-        handle(.begin)
-        setTimer()
     }
 
     /// Registers the call with the session, once, when it starts. Returns `false` if the call has ended or the session accepts no more
@@ -231,11 +228,6 @@ actor RequestActor: EngineActor {
         measureBodies()
     }
 
-    /// Passes the result of a call that the actor has ended to its caller.
-    func report(to reply: Reply<StepResponse>) {
-        reply.resume(with: result ?? .failure(CancellationError()))
-    }
-
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {
         (others + (exchange.map { [$0] } ?? [])).filter { !$0.isEnded }
@@ -243,11 +235,14 @@ actor RequestActor: EngineActor {
 
     // MARK: Exchanges
 
-    /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended.
-    func enlist(_ exchange: ExchangeActor) -> Bool {
+    /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended, so that the exchange is not sent.
+    private func enlist(_ exchange: ExchangeActor) -> Bool {
         // The session cancels all calls, and this one is among the next.
         if let error = call.cancellation { cancel(error) }
-        guard !state.isFinished else { return false }
+        guard !state.isFinished else {
+            exchange.engine.list.remove(exchange)
+            return false
+        }
         if let last = self.exchange, last !== exchange, !last.isEnded {
             others = others.filter { !$0.isEnded } + [last]
         }
@@ -307,7 +302,10 @@ extension RequestActor {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 exchange.engine.list.add(exchange)
-                submit { $0.send(exchange, collecting: reply) }
+                submit { request in
+                    guard request.enlist(exchange) else { return reply.resume(with: .failure(CancellationError())) }
+                    exchange.onEngineThread.begin(collecting: reply)
+                }
             }
         } onCancel: {
             exchange.cancelWithTask()
@@ -319,27 +317,14 @@ extension RequestActor {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 exchange.engine.list.add(exchange)
-                submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
+                submit { request in
+                    guard request.enlist(exchange) else { return reply.resume(with: .failure(CancellationError())) }
+                    exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox)
+                }
             }
         } onCancel: {
             exchange.cancelWithTask()
         }
-    }
-
-    func send(_ exchange: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
-        guard enlist(exchange) else {
-            exchange.engine.list.remove(exchange)
-            return reply.resume(with: .failure(CancellationError()))
-        }
-        exchange.onEngineThread.begin(collecting: reply)
-    }
-
-    func send(_ exchange: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
-        guard enlist(exchange) else {
-            exchange.engine.list.remove(exchange)
-            return reply.resume(with: .failure(CancellationError()))
-        }
-        exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox)
     }
 }
 
