@@ -4,85 +4,91 @@ import HTTPTypes
 
 // The events of the transport: the connection, the head, both bodies, and the end.
 
+/// The receiver of the transport's events for an attempt of an exchange.
+///
 /// The events come from any thread. On the engine thread, where the engine's events come from, they are handled at once; from other
 /// threads, as soon as the engine thread is free.
-extension ExchangeActor: ConnectionTransportEvents {
-    nonisolated var observesSteps: Bool { prepared.history?.observer?.observes(.connections) ?? false }
+protocol AttemptEvents: ConnectionTransportEvents {
+    /// The exchange of the attempt.
+    var owner: ExchangeActor { get }
+    var attempt: ExchangeState.Attempt { get }
+}
 
-    nonisolated func transportDidReach(_ step: TransferStep) { onEngineThread.reach(step, in: .first) }
+extension AttemptEvents {
+    var observesSteps: Bool { owner.prepared.history?.observer?.observes(.connections) ?? false }
 
-    nonisolated func transportDidReceiveCertificates(_ chain: CertificateChain?) {
-        onEngineThread.evaluate(chain, in: .first)
+    func transportDidReach(_ step: TransferStep) { owner.onEngineThread.reach(step, in: attempt) }
+
+    func transportDidReceiveCertificates(_ chain: CertificateChain?) {
+        owner.onEngineThread.evaluate(chain, in: attempt)
     }
 
-    nonisolated func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
-        guard executor.isCurrent else { return submit { $0.switchProtocols(head, connection) } }
-        onEngineThread.switchProtocols(head, connection)
+    func transportIsConnected() {
+        guard owner.executor.isCurrent else { return owner.submit { [attempt] in $0.isConnected(in: attempt) } }
+        owner.onEngineThread.isConnected(in: attempt)
     }
 
-    nonisolated func transportIsConnected() { connected(in: .first) }
-
-    nonisolated func transportDidReceiveInformational(_ head: ResponseHead) { receivedInformational(head, in: .first) }
-
-    nonisolated func transportDidReceiveHead(_ head: ResponseHead) { received(head, in: .first) }
-
-    nonisolated func transportDidReceiveBody(_ bytes: RawSpan) { received(bytes, in: .first) }
-
-    nonisolated func transportDidReceiveBody(chunk: Data) { received(chunk, in: .first) }
-
-    nonisolated func transportNeedsBody() { needsBody(in: .first) }
-
-    nonisolated func transportDidSendBody(_ count: Int) { sentBody(count, in: .first) }
-
-    nonisolated func transportDidEnd(_ end: TransportEnd) { ended(end, in: .first) }
-
-    nonisolated func connected(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.isConnected(in: attempt) } }
-        onEngineThread.isConnected(in: attempt)
-    }
-
-    nonisolated func receivedInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.receiveInformational(head, in: attempt) } }
-        onEngineThread.receiveInformational(head, in: attempt)
-    }
-
-    nonisolated func received(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.receive(head, in: attempt) } }
-        onEngineThread.receive(head, in: attempt)
-    }
-
-    nonisolated func received(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else {
-            let copy = [UInt8](copying: bytes)
-            return submit { request in copy.withBytes { request.receive($0, in: attempt) } }
+    func transportDidReceiveInformational(_ head: ResponseHead) {
+        guard owner.executor.isCurrent else {
+            return owner.submit { [attempt] in $0.receiveInformational(head, in: attempt) }
         }
-        onEngineThread.receive(bytes, in: attempt)
+        owner.onEngineThread.receiveInformational(head, in: attempt)
     }
 
-    nonisolated func received(_ chunk: Data, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.receive(chunk, in: attempt) } }
-        onEngineThread.receive(chunk, in: attempt)
+    func transportDidReceiveHead(_ head: ResponseHead) {
+        guard owner.executor.isCurrent else { return owner.submit { [attempt] in $0.receive(head, in: attempt) } }
+        owner.onEngineThread.receive(head, in: attempt)
     }
 
-    nonisolated func needsBody(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.needsBody(for: attempt) } }
-        onEngineThread.needsBody(for: attempt)
+    func transportDidReceiveBody(_ bytes: RawSpan) {
+        guard owner.executor.isCurrent else {
+            let copy = [UInt8](copying: bytes)
+            return owner.submit { [attempt] request in copy.withBytes { request.receive($0, in: attempt) } }
+        }
+        owner.onEngineThread.receive(bytes, in: attempt)
     }
 
-    nonisolated func sentBody(_ count: Int, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.didSendBody(count, in: attempt) } }
-        onEngineThread.didSendBody(count, in: attempt)
+    func transportDidReceiveBody(chunk: Data) {
+        guard owner.executor.isCurrent else { return owner.submit { [attempt] in $0.receive(chunk, in: attempt) } }
+        owner.onEngineThread.receive(chunk, in: attempt)
     }
 
-    nonisolated func ended(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitEnd(end, in: attempt) }
-        onEngineThread.didEnd(end, in: attempt)
+    func transportNeedsBody() {
+        guard owner.executor.isCurrent else { return owner.submit { [attempt] in $0.needsBody(for: attempt) } }
+        owner.onEngineThread.needsBody(for: attempt)
+    }
+
+    func transportDidSendBody(_ count: Int) {
+        guard owner.executor.isCurrent else { return owner.submit { [attempt] in $0.didSendBody(count, in: attempt) } }
+        owner.onEngineThread.didSendBody(count, in: attempt)
+    }
+
+    func transportDidEnd(_ end: TransportEnd) {
+        guard owner.executor.isCurrent else { return submitEnd(end) }
+        owner.onEngineThread.didEnd(end, in: attempt)
     }
 
     /// Separate, because a closure copies the end even where it is not made.
     @inline(never)
-    private nonisolated func submitEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        submit { $0.didEnd(end, in: attempt) }
+    private func submitEnd(_ end: TransportEnd) { owner.submit { [attempt] in $0.didEnd(end, in: attempt) } }
+}
+
+/// The receiver of the transport's events for the attempt that is sent without the expectation, after the first attempt was dropped. The
+/// first attempt may still report events, which the exchange ignores.
+final class LaterAttempt: AttemptEvents {
+    let owner: ExchangeActor
+    var attempt: ExchangeState.Attempt { .later }
+
+    init(_ owner: ExchangeActor) { self.owner = owner }
+}
+
+extension ExchangeActor: AttemptEvents {
+    nonisolated var owner: ExchangeActor { self }
+    nonisolated var attempt: ExchangeState.Attempt { .first }
+
+    nonisolated func transportDidSwitchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection) {
+        guard executor.isCurrent else { return submit { $0.switchProtocols(head, connection) } }
+        onEngineThread.switchProtocols(head, connection)
     }
 
     /// Returns whether an event belongs to the present attempt. Events of an attempt that was dropped, because the server did not meet
