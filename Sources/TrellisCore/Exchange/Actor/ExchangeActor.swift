@@ -188,7 +188,11 @@ actor ExchangeActor: EngineActor {
         if effects.contains(.releaseSlot) { releaseSlot() }
         if effects.contains(.enterQueue) { enterQueue() }
         if effects.contains(.dropAttempt) { dropAttempt(isCancelled: effects.contains(.cancelAttempt)) }
-        if effects.contains(.startTransport) { startTransport() }
+        if effects.contains(.startTransport) {
+            deadlines.attemptStart = executor.now
+            if hasHistory { prepared.history?.begin() }
+            startAttempt()
+        }
         if effects.contains(.pauseTransport) { work.task?.suspend(true) }
         if effects.contains(.resumeTransport) {
             deadlines.lastMove = executor.now
@@ -204,12 +208,6 @@ actor ExchangeActor: EngineActor {
     }
 
     // MARK: Start
-
-    private func startTransport() {
-        deadlines.attemptStart = executor.now
-        if hasHistory { prepared.history?.begin() }
-        startAttempt()
-    }
 
     private func startAttempt() {
         deadlines.lastMove = executor.now
@@ -266,22 +264,7 @@ actor ExchangeActor: EngineActor {
         marks.end()
         if waiters.collected == nil, waiters.head == nil { engine.list.remove(self) }
         engine.registry.didEnd(self, wasAdded: state.has(.isRegistered))
-        deliver(outcome())
-    }
-
-    private func outcome() -> Result<Response, any Error> {
-        guard let failure else { return .success(response(metrics: finalMetrics)) }
-        guard var error = failure as? TrellisError else { return .failure(failure) }
-        error.method = prepared.method
-        error.url = URLRedaction.redact(prepared.url)
-        error.phase = error.isRefused ? .composing : TrellisError.Phase(state.lastProgress)
-        error.metrics = finalMetrics
-        error.followed = prepared.history?.redirects ?? []
-        self.failure = error
-        return .failure(error)
-    }
-
-    private func deliver(_ outcome: Result<Response, any Error>) {
+        let outcome = outcome()
         waiters.inbox?.finish(outcome)
         // Breaks the retain cycle: the inbox retains its exchange.
         waiters.inbox = nil
@@ -294,6 +277,18 @@ actor ExchangeActor: EngineActor {
         if case .failure = outcome { body = ByteAccumulator() }
         waiters.result = outcome.map { (body.take(), $0) }
         if waiters.collected != nil { executor.engineLoop.deliverSoon(self) }
+    }
+
+    private func outcome() -> Result<Response, any Error> {
+        guard let failure else { return .success(response(metrics: finalMetrics)) }
+        guard var error = failure as? TrellisError else { return .failure(failure) }
+        error.method = prepared.method
+        error.url = URLRedaction.redact(prepared.url)
+        error.phase = error.isRefused ? .composing : TrellisError.Phase(state.lastProgress)
+        error.metrics = finalMetrics
+        error.followed = prepared.history?.redirects ?? []
+        self.failure = error
+        return .failure(error)
     }
 
     // MARK: The response and its metrics, as far as they are known
