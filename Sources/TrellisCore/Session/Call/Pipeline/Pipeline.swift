@@ -13,7 +13,7 @@ import Synchronization
 /// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
 /// | network steps | for each hop | ``hop(_:)`` |
 /// | cookies | for each exchange: a network step may send several | ``exchangeWithCookies(_:)`` |
-/// | cache | for each exchange, which it may make unnecessary | ``exchangeThroughCache(_:)`` |
+/// | cache | for each exchange, which it may make unnecessary | ``exchange(_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeInTurn(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:by:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
@@ -530,15 +530,19 @@ package final class Pipeline: Sendable {
 
     // MARK: The exchange
 
-    /// Runs one exchange with its cookies. If a network step sends two requests, such as Digest authentication, the second request
-    /// includes the cookies of the first response.
+    /// Runs one exchange with its cookies, through the cache, if there is one: the framework's or the user's. If a network step sends two
+    /// requests, such as Digest authentication, the second request includes the cookies of the first response.
     @inline(__always)
     func exchange(_ request: Request) async throws -> StepResponse {
         try check(request)
-        if attached.kinds.contains(.cache), call.delivery != .connection {
-            return try await exchangeThroughCache(request)
+        guard attached.kinds.contains(.cache), call.delivery != .connection else {
+            return hasCookies ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
         }
-        return hasCookies ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
+        switch try replyAtOnce(to: request) {
+        case .answer(let answer)?: return answer
+        case .pending(let answer)?: return try await answer()
+        case nil: return try await exchangeWithWaits(request)
+        }
     }
 
     private var hasCookies: Bool { attached.kinds.contains(.cookies) }
@@ -610,18 +614,6 @@ package final class Pipeline: Sendable {
     }
 
     // MARK: The cache
-
-    /// Returns the response to a request from a cache, of the framework's or of the user's.
-    @inline(__always)
-    private func exchangeThroughCache(_ asked: Request) async throws -> StepResponse {
-        if let reply = try replyAtOnce(to: asked) {
-            switch reply {
-            case .answer(let answer): return answer
-            case .pending(let answer): return try await answer()
-            }
-        }
-        return try await exchangeWithWaits(asked)
-    }
 
     /// Returns the reply of the framework's cache; `nil` if the session has another one, or the cookies have to be waited for.
     @inline(never)
