@@ -37,11 +37,6 @@ package struct Validation: Sendable {
         return Self.defaults.filter { standard in !validators.contains { $0.replaces(standard) } } + validators
     }
 
-    /// Checks a response, and throws the first failure.
-    package func validate(_ answer: Answer, withDefaults hasDefaults: Bool) async throws {
-        try await validators(withDefaults: hasDefaults).validate(answer)
-    }
-
     private static let defaults: [Validator] = [.successfulStatus, .acceptedContentType]
 }
 
@@ -103,14 +98,14 @@ final class ReadingConditions: Sendable {
         if let validationResult = answer.validationResult, validationResult.conditions === self {
             if let error = validationResult.error { throw error }
         } else {
-            try await validation.validate(answer, withDefaults: hasDefaults)
+            try await validation.validators(withDefaults: hasDefaults).validate(answer)
         }
     }
 
     /// Returns the result of ``check(_:)``, to be kept with the response.
     func validationResult(of answer: Answer) async -> ValidationResult {
         do {
-            try await validation.validate(answer, withDefaults: hasDefaults)
+            try await validation.validators(withDefaults: hasDefaults).validate(answer)
             return ValidationResult(conditions: self, error: nil)
         } catch {
             return ValidationResult(conditions: self, error: error)

@@ -22,7 +22,7 @@ struct ValidationTests {
             validation = validation.adding(try #require(Self.named[String(name)]))
         }
         do {
-            try await validation.validate(answer, withDefaults: withDefaults)
+            try await validation.validators(withDefaults: withDefaults).validate(answer)
             return nil
         } catch let error as TrellisError {
             return error.kind
@@ -105,10 +105,10 @@ struct ValidationTests {
 
     @Test func switchedOffNothingIsCheckedUntilSomethingIsNamed() async throws {
         let page = Answer.test(404, type: "text/html", accept: "application/json")
-        try await Validation.off.validate(page, withDefaults: true)
+        try await Validation.off.validators(withDefaults: true).validate(page)
         await #expect(throws: Refused.self) {
             try await Validation.off.adding(Validator { _, _, _ in throw Refused() })
-                .validate(page, withDefaults: false)
+                .validators(withDefaults: false).validate(page)
         }
     }
 
