@@ -28,8 +28,9 @@ extension WireConnection {
         transfer.activity = (transfer.start, transfer.start)
         if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
         var body: HTTP1OutgoingBody
+        unsafe table.request.removeAll(keepingCapacity: true)
         do throws(EngineFailure) {
-            body = try table.encode(transfer.options)
+            body = try unsafe table.encoder.append(transfer.options, to: &table.request)
         } catch {
             forgetRequest()
             return table.end(transfer, error)

@@ -36,7 +36,7 @@ final class WireTable {
     var waiting: Set<Transfer> = []
     /// The bytes of a request that is being written.
     @exclusivity(unchecked) var request: [UInt8] = []
-    @exclusivity(unchecked) private var encoder: HTTP1RequestEncoder
+    @exclusivity(unchecked) var encoder: HTTP1RequestEncoder
     /// The block of the ``BlockPool`` that is ``buffer``.
     private var block: UnsafeMutableRawPointer?
     /// The connections over HTTP/2.
@@ -69,12 +69,6 @@ final class WireTable {
 
     /// Whether transfers have connections, or are on their way to one.
     var hasTransfers: Bool { openCount > idleCount || !waiting.isEmpty }
-
-    /// Writes the head of a request, and its body if it is in memory, into ``request``.
-    func encode(_ options: TransferOptions) throws(EngineFailure) -> HTTP1OutgoingBody {
-        unsafe request.removeAll(keepingCapacity: true)
-        return try unsafe encoder.append(options, to: &request)
-    }
 
     /// Forgets the fields of earlier requests.
     func forgetFields() {
