@@ -90,7 +90,7 @@ import Testing
         #expect(try date(of: "b") != Self.date)
         // Without a `Last-Modified`, there is no such time.
         let run = try await client(["\(url)/", "-R", "-o", folder["c"]])
-        #expect(run.status == 0 && run.errors == "")
+        #expect(run.status == 0 && run.messages == [])
     }
 
     @Test(arguments: [
@@ -113,7 +113,7 @@ import Testing
         try folder.write("old", to: "a")
         for options in [[], ["--validate"], ["--fail"]] {
             let second = try await client(command + options)
-            #expect(second.status == 0 && second.text == "" && second.errors == "", "\(options): \(second.errors)")
+            #expect(second.status == 0 && second.text == "" && second.messages == [], "\(options): \(second.errors)")
             #expect(try folder.text(of: "a") == "old" && folder.names() == ["a"])
         }
         #expect(try await report(command).report.values("ok", "status") == [true, 304])

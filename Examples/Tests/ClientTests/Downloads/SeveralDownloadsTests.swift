@@ -10,7 +10,7 @@ import Testing
     @Test func theFolderIsMadeAndHasTheFilesOfAllURLs() async throws {
         let run = try await client(["\(url)/bytes/100000", "\(url)/ranges/1100009", "-o", folder["files/"]])
         #expect(run.status == 0)
-        #expect(run.text == "" && run.errors == "")
+        #expect(run.text == "" && run.messages == [])
         let names = try FileManager.default.contentsOfDirectory(atPath: folder["files"]).sorted()
         #expect(names == ["100000", "1100009"])
         #expect(try folder.data(of: "files/100000").count == 100_000)
@@ -31,7 +31,7 @@ import Testing
         ])
         #expect(run.status == 22)
         #expect(try folder.names() == ["1000", "2000"])
-        #expect(run.errors.lines.count { $0.hasPrefix("trellis: 404: ") } == 1)
+        #expect(run.messages.count { $0.hasPrefix("trellis: 404: ") } == 1)
     }
 
     /// The other transfers would not end by themselves.
@@ -41,7 +41,7 @@ import Testing
             "--fail-early",
         ])
         #expect(run.status == 22)
-        #expect(run.errors.lines.count { $0.hasPrefix("trellis: 404: ") } == 1)
+        #expect(run.messages.count { $0.hasPrefix("trellis: 404: ") } == 1)
         #expect(run.errors.lines(with: "cancelled") == [])
     }
 

@@ -76,7 +76,7 @@ import Testing
         let jar = try TemporaryFolder(), folder = try TemporaryFolder()
         let run = try await report(["\(url)/", "-o", folder["a"], "--cookie-jar", jar.path], status: 1)
         #expect(run.report.values("error.kind", "body.bytes") == ["file", 11])
-        #expect(run.errors.lines.count { $0 != "" } == 1)
+        #expect(run.messages.count { $0 != "" } == 1)
         #expect(run.errors.lines(with: "cookie file").count == 1)
     }
 }

@@ -15,6 +15,12 @@ struct Run: Sendable {
     /// The lines of the standard output.
     var lines: [String] { text.lines }
 
+    /// The lines of the standard error without those about the progress of downloads: each download that takes five seconds has one.
+    var messages: [String] {
+        let progress = #/^trellis: [^:]+: [0-9.]+ ([KMGT]i)?B(,| of |$)/#
+        return errors.lines.filter { !$0.contains(progress) || $0.contains(" are kept: ") }
+    }
+
     /// The JSON that `--report json` prints. Each use reads it again.
     var report: JSON {
         do { return try JSON(parsing: output) } catch {
