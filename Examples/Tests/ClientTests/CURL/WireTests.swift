@@ -43,7 +43,7 @@ import Testing
     @Test func theCertificateOfTheServerAndTheResultOfTheHandshakeAreShown() async throws {
         let arguments = [
             "-v", "https://localhost:\(try await Secure.port("strict"))/", "--cacert",
-            try await Secure.file("strict.pem"),
+            try await Secure.file("strict.pem"), "-4",
         ]
         let lines = try await client(arguments).errors.lines
         #expect(lines.contains { $0.contains(#/^\* connected to .* over HTTP\/1\.1, TLS in /#) }, "\(lines)")

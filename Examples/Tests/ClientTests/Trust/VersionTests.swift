@@ -25,6 +25,7 @@ import Testing
     @Test func aServerWithoutHTTP2() async throws {
         let arguments = [
             "https://localhost:\(try await Secure.port("strict"))/", "--cacert", try await Secure.file("strict.pem"),
+            "-4",
         ]
         for spelling in [[], ["--http", "2"], ["--http2"]] {
             let run = try await report(arguments + spelling)

@@ -50,7 +50,7 @@ import Testing
     @Test func strictTransportSecurityIsKeptAndUsed() async throws {
         let server = try await WebSocketServer.shared.value
         let folder = try TemporaryFolder()
-        let options = ["--limit", "1", "--cacert", server.certificate, "--hsts", folder["hsts"]]
+        let options = ["--limit", "1", "--cacert", server.certificate, "--hsts", folder["hsts"], "-4"]
         let first = try await talk("x\n", ["wss://localhost:\(server.securePort)/echo"] + options, in: folder)
         #expect(first.text == "x\n" && first.status == 0)
         #expect(try folder.text(of: "hsts").lines.starting(with: #"localhost "2"#).count == 1)
