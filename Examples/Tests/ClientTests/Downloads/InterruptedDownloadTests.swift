@@ -7,8 +7,11 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Expects that the folder has a complete file and nothing else.
-    private func expectFile(_ size: Int, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    /// Expects that the folder, or another one, has a complete file and nothing else.
+    private func expectFile(
+        _ size: Int, in other: TemporaryFolder? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let folder = other ?? self.folder
         #expect(try folder.names() == ["a"], sourceLocation: sourceLocation)
         let isComplete = try folder.data(of: "a") == RangedFile.bytes(size)
         #expect(isComplete, sourceLocation: sourceLocation)
@@ -59,6 +62,7 @@ import Testing
     }
 
     @Test func controlCKeepsAPartThatIsNotUsedForAnotherURL() async throws {
+        let folder = try TemporaryFolder(isInMemory: true)
         let running = try start(["\(url)/ranges/1100006/stuck", "-o", folder["a"]])
         try await running.downloads(1, into: folder)
         running.interrupt()
@@ -71,7 +75,7 @@ import Testing
         let run = try await report(
             ["\(url)/ranges/1100006", "-o", folder["a"], "--resume", "--checksum", checksum])
         #expect(run.report["status"] == 200)
-        try expectFile(1_100_006)
+        try expectFile(1_100_006, in: folder)
     }
 
     @Test func aDownloadGoesOnAfterAKill() async throws {

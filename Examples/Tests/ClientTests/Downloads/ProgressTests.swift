@@ -19,6 +19,7 @@ import Testing
     }
 
     @Test func eachDownloadHasALineBelowTheMessages() async throws {
+        let folder = try TemporaryFolder(isInMemory: true)
         let terminal = try await terminal(
             columns: 80, lines: 2, showing: "50 %",
             [

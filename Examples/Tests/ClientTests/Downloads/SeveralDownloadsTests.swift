@@ -57,6 +57,7 @@ import Testing
     }
 
     @Test func controlCEndsAllOfThemAndKeepsTheirParts() async throws {
+        let folder = try TemporaryFolder(isInMemory: true)
         let running = try start([
             "\(url)/ranges/1100010/stuck", "\(url)/ranges/2200010/once-stuck", "-o", folder.path,
         ])

@@ -10,8 +10,12 @@ import Synchronization
 struct TemporaryFolder: Sendable {
     let path: String
 
-    init() throws {
-        path = "\(Self.all)/\(Self.count.add(1, ordering: .relaxed).newValue)"
+    /// Creates a folder.
+    ///
+    /// - Parameter isInMemory: Whether the folder is in memory, if the machine has a place for that and there is no `TMPDIR`. For a test
+    ///   that presses Ctrl-C: a disk that is busy may take longer to synchronize a file than the client then has.
+    init(isInMemory: Bool = false) throws {
+        path = "\(isInMemory ? Self.memory : Self.all)/\(Self.count.add(1, ordering: .relaxed).newValue)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 
@@ -52,10 +56,24 @@ struct TemporaryFolder: Sendable {
 
     /// The folder of all of them, which only this user may read.
     private static let all: String = {
-        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-        let path = "\(parent)/trellis-client.\(UUID().uuidString.prefix(8))"
-        guard mkdir(path, 0o700) == 0 else { fatalError("\(path) cannot be made") }
+        let path = own(in: ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
         atexit { try? FileManager.default.removeItem(atPath: TemporaryFolder.all) }
         return path
     }()
+
+    /// The same for those in memory.
+    private static let memory: String = {
+        let shared = "/dev/shm"
+        guard ProcessInfo.processInfo.environment["TMPDIR"] == nil, FileManager.default.isWritableFile(atPath: shared)
+        else { return all }
+        let path = own(in: shared)
+        atexit { try? FileManager.default.removeItem(atPath: TemporaryFolder.memory) }
+        return path
+    }()
+
+    private static func own(in parent: String) -> String {
+        let path = "\(parent)/trellis-client.\(UUID().uuidString.prefix(8))"
+        guard mkdir(path, 0o700) == 0 else { fatalError("\(path) cannot be made") }
+        return path
+    }
 }
