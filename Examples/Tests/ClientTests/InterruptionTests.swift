@@ -9,7 +9,7 @@ import Testing
         let pipe = folder["pipe"]
         #expect(mkfifo(pipe, 0o600) == 0)
         let copy = try RunningProgram("cat", [pipe], input: .nothing, environment: [:], in: nil)
-        let running = try start(["\(url)/stuck", "--report", "json", "-o", pipe])
+        let running = try await startInTurn(["\(url)/stuck", "--report", "json", "-o", pipe])
         try await copy.prints("only this")
         running.interrupt()
         let run = try await running.ended()
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func controlCEndsARequestWhoseBodyIsPrinted() async throws {
-        let running = try start(["\(url)/stuck"])
+        let running = try await startInTurn(["\(url)/stuck"])
         try await running.prints("only this")
         running.interrupt()
         let run = try await running.ended()
@@ -33,7 +33,7 @@ import Testing
         #expect(mkfifo(pipe, 0o600) == 0)
         let descriptor = open(pipe, O_RDWR | O_CLOEXEC)
         defer { close(descriptor) }
-        let running = try start(["\(url)/echo", "-d", "@-"], input: .file(pipe))
+        let running = try await startInTurn(["\(url)/echo", "-d", "@-"], input: .file(pipe))
         #expect(write(descriptor, "x", 1) == 1)
         // When the byte is no longer in the pipe, the client waits for the next one.
         try await running.wait(until: "reads its standard input") { _ in

@@ -158,7 +158,7 @@ import Testing
 
     @Test func controlCCompletesTheRecording() async throws {
         let folder = try TemporaryFolder()
-        let running = try start(["\(url)/stuck", "--har", folder["run.har"]], in: folder)
+        let running = try await startInTurn(["\(url)/stuck", "--har", folder["run.har"]], in: folder)
         try await running.prints("only this")
         running.interrupt()
         #expect(try await running.ended().status == 130)

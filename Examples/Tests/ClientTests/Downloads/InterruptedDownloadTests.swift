@@ -63,7 +63,7 @@ import Testing
 
     @Test func controlCKeepsAPartThatIsNotUsedForAnotherURL() async throws {
         let folder = try TemporaryFolder(isInMemory: true)
-        let running = try start(["\(url)/ranges/1100006/stuck", "-o", folder["a"]])
+        let running = try await startInTurn(["\(url)/ranges/1100006/stuck", "-o", folder["a"]])
         try await running.downloads(1, into: folder)
         running.interrupt()
         let interrupted = try await running.ended()

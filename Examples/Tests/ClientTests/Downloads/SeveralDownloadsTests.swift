@@ -58,7 +58,7 @@ import Testing
 
     @Test func controlCEndsAllOfThemAndKeepsTheirParts() async throws {
         let folder = try TemporaryFolder(isInMemory: true)
-        let running = try start([
+        let running = try await startInTurn([
             "\(url)/ranges/1100010/stuck", "\(url)/ranges/2200010/once-stuck", "-o", folder.path,
         ])
         try await running.downloads(2, into: folder)

@@ -54,6 +54,15 @@ func start(
     try RunningProgram("trellis", arguments, input: input, environment: environment, in: folder)
 }
 
+/// Starts the client in its turn, for a test that presses Ctrl-C: the client then has five seconds, or one for the other side of a
+/// WebSocket. It counts as one of the four that run at a time, so the test must not run another one before the end of this one.
+func startInTurn(
+    _ arguments: [String], input: Input = .nothing, in folder: TemporaryFolder? = nil
+) async throws -> RunningProgram {
+    let permit = await TaskSemaphore.clients.permit()
+    return try RunningProgram("trellis", arguments, input: input, environment: [:], in: folder, holding: permit)
+}
+
 /// Runs another program to its end: a path, a program of the package or one of the machine, such as `openssl`.
 func tool(
     _ program: String, _ arguments: [String] = [], input: Input = .nothing, environment: [String: String] = [:],
@@ -77,13 +86,17 @@ func shell(
         sourceLocation: sourceLocation)
 }
 
-/// Runs a script in Python to its end, by its name in `Tests/Peers` of the examples or by its path.
+/// Runs a script in Python to its end, by its name in `Tests/Peers` of the examples or by its path. At most four run at a time: all at
+/// once, their programs would be slower than limits on time that are part of what they do.
 func python(
     _ script: String, _ arguments: [String] = [], input: Input = .nothing, environment: [String: String] = [:],
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws -> Run {
-    try await tool(
-        Programs.python.value, [Programs.script(script)] + arguments, input: input, environment: environment,
+    let python = try await Programs.python.value
+    await TaskSemaphore.scripts.wait()
+    defer { TaskSemaphore.scripts.signal() }
+    return try await tool(
+        python, [Programs.script(script)] + arguments, input: input, environment: environment,
         sourceLocation: sourceLocation)
 }
 

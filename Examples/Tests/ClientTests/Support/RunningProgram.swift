@@ -53,6 +53,7 @@ final class RunningProgram: Sendable {
     private let input: FileHandle
     private let writer: FileHandle?
     private let process: Process
+    private let permit: TaskSemaphore.Permit?
     private let status = Mutex<Int32?>(nil)
     private let end: Task<Void, Never>
     /// Processes and pipes are made one after another: a process could otherwise inherit the descriptor that tells the end of another one,
@@ -61,10 +62,13 @@ final class RunningProgram: Sendable {
 
     /// Starts a program: a path, a program of the package, or one of the machine. Without a folder, it runs in a new one,
     /// to which it may add nothing.
+    ///
+    /// - Parameter permit: The permit that is given back at the end of the program.
     init(
         _ program: String, _ arguments: [String], input: Input, environment: [String: String],
-        in given: TemporaryFolder?
+        in given: TemporaryFolder?, holding permit: TaskSemaphore.Permit? = nil
     ) throws {
+        self.permit = permit
         name = ([program] + arguments).joined(separator: " ")
         let folder = try TemporaryFolder()
         self.folder = folder
@@ -159,6 +163,7 @@ final class RunningProgram: Sendable {
         } onCancel: {
             kill()
         }
+        permit?.giveBack()
         try Task.checkCancellation()
         if let names = try emptyFolder?.names(), !names.isEmpty {
             Issue.record("\(name) has written \(names)", sourceLocation: sourceLocation)

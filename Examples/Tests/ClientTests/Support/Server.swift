@@ -23,10 +23,12 @@ final class Server: Sendable {
         line = program.text.lines.first ?? ""
     }
 
-    /// Starts a server, and waits for its line.
+    /// Starts a server, and waits for its line. At most two start at a time.
     static func start(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) async throws
         -> Server
     {
+        await TaskSemaphore.servers.wait()
+        defer { TaskSemaphore.servers.signal() }
         let folder = try TemporaryFolder()
         let program = try RunningProgram(program, arguments, input: .open, environment: environment, in: folder)
         try await program.prints("\n")

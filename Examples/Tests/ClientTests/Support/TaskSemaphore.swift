@@ -4,10 +4,35 @@ import Synchronization
 final class TaskSemaphore: Sendable {
     /// The permits of the clients that run to their end, in all tests together.
     static let clients = TaskSemaphore(permits: 4)
+    /// The permits of the scripts in Python that run to their end. Some have a dozen programs of their own.
+    static let scripts = TaskSemaphore(permits: 4)
+    /// The permits of the servers that start.
+    static let servers = TaskSemaphore(permits: 2)
 
     private let state: Mutex<(permits: Int, waiters: [CheckedContinuation<Void, Never>])>
 
     init(permits: Int) { state = Mutex((permits, [])) }
+
+    /// A permit that is given back by a call, or at the end of its object.
+    final class Permit: Sendable {
+        private let semaphore: TaskSemaphore
+        private let isTaken = Atomic(true)
+
+        fileprivate init(of semaphore: TaskSemaphore) { self.semaphore = semaphore }
+
+        deinit { giveBack() }
+
+        /// Gives the permit back, unless that has been done.
+        func giveBack() {
+            if isTaken.exchange(false, ordering: .acquiringAndReleasing) { semaphore.signal() }
+        }
+    }
+
+    /// Takes a permit for something that outlives the caller.
+    func permit() async -> Permit {
+        await wait()
+        return Permit(of: self)
+    }
 
     /// Takes a permit.
     func wait() async {

@@ -85,7 +85,7 @@ import Testing
 
     @Test func controlCCloses() async throws {
         let server = try await WebSocketServer.shared.value
-        let talk = try start(["ws", "\(server.url)/noted?closes"], input: .open)
+        let talk = try await startInTurn(["ws", "\(server.url)/noted?closes"], input: .open)
         talk.write("before\n")
         try await talk.prints("before\n")
         talk.interrupt()
@@ -98,7 +98,7 @@ import Testing
 
     @Test func controlCEndsAlsoIfTheServerDoesNotAnswer() async throws {
         let server = try await WebSocketServer.shared.value
-        let talk = try start(["ws", "\(server.url)/deaf?deaf"], input: .open)
+        let talk = try await startInTurn(["ws", "\(server.url)/deaf?deaf"], input: .open)
         talk.write("before\n")
         try await talk.prints("before\n")
         talk.interrupt()
@@ -111,7 +111,7 @@ import Testing
 
     @Test func controlCEndsTheHandshake() async throws {
         let server = try await WebSocketServer.shared.value
-        let talk = try start(["ws", "\(server.url)/silent?silent", "--report", "json"], input: .open)
+        let talk = try await startInTurn(["ws", "\(server.url)/silent?silent", "--report", "json"], input: .open)
         try await wait { server.folder.has("silent.asked") }
         talk.interrupt()
         let run = try await talk.ended()
