@@ -27,16 +27,18 @@ import TrellisTesting
         }
     }
 
-    /// The pauses are those of a clock that the test moves.
+    /// The pauses are those of a clock that is moved as long as something waits for it.
     private func answer(of server: LoopbackServer, into write: @escaping @Sendable (String) -> Void) async throws {
         let clock = TestClock()
         let session = Session(clock: clock)
-        let call = Task { try await ask("Hello?", at: server.url("/"), in: session, write: write) }
-        for _ in 1...2 {
-            await clock.waitForSleepers()
-            await clock.advance(by: .seconds(2))
+        let mover = Task {
+            while !Task.isCancelled {
+                await clock.waitForSleepers()
+                await clock.advance(by: .seconds(2))
+            }
         }
-        try await call.value
+        defer { mover.cancel() }
+        try await ask("Hello?", at: server.url("/"), in: session, write: write)
     }
 
     @Test func anAnswerIsAskedForUntilItsFirstWord() async throws {
