@@ -1,7 +1,7 @@
 import Testing
 
 /// What shells complete, and the manual page: both follow from the options.
-@Suite(.timeLimit(.minutes(15))) struct CompletionTests {
+@Suite(.timeLimit(.minutes(60))) struct CompletionTests {
     /// Returns what bash completes at the end of a line.
     private func completions(of line: String) async throws -> [String] {
         let script = #"""

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Failures of requests, and their reports.
-@Suite(.timeLimit(.minutes(15))) struct FailureTests {
+@Suite(.timeLimit(.minutes(60))) struct FailureTests {
     @Test func aRefusedConnectionIsReportedAndIsOneLineOfTheErrors() async throws {
         let run = try await report(["http://127.0.0.1:1/"], status: 1)
         #expect(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Ctrl-C, while a response or standard input is awaited.
-@Suite(.timeLimit(.minutes(15))) struct InterruptionTests {
+@Suite(.timeLimit(.minutes(60))) struct InterruptionTests {
     @Test func controlCEndsARequestWhoseReportTellsWhatCame() async throws {
         let folder = try TemporaryFolder()
         // The client copies the body to a pipe as it comes, which tells when to interrupt it.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Recordings of the exchanges: `--har`.
-@Suite(.timeLimit(.minutes(15))) struct RecordingTests {
+@Suite(.timeLimit(.minutes(60))) struct RecordingTests {
     private static let secrets = [
         "-H", "Authorization: Bearer s3cret", "-H", "Cookie: a=s3cret", "--form", "user=ann",
         "--form", "password=s3cret",

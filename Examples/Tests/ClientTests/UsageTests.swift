@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Wrong arguments, and what is said about them; the help and the version.
-@Suite(.timeLimit(.minutes(15))) struct UsageTests {
+@Suite(.timeLimit(.minutes(60))) struct UsageTests {
     @Test func noArgumentsAreAUsageError() async throws { try await expectUsageError([]) }
 
     @Test(arguments: [

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Commands that were written for curl, as people type them.
-@Suite(.timeLimit(.minutes(15))) struct EverydayCommandTests {
+@Suite(.timeLimit(.minutes(60))) struct EverydayCommandTests {
     /// The arguments, in which U is the URL of the server and F a file that contains `a b`, and lines that the output has.
     private static let commands: [(String, [String])] = [
         ("-s U/request", ["GET /request"]), ("-sS U/request", ["GET /request"]), ("-L U/redirect/1", ["GET /request"]),

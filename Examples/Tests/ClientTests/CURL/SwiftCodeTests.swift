@@ -1,7 +1,7 @@
 import Testing
 
 /// `--from-curl` and `--swift`.
-@Suite(.timeLimit(.minutes(15))) struct SwiftCodeTests {
+@Suite(.timeLimit(.minutes(60))) struct SwiftCodeTests {
     @Test func aCopiedCommandIsSent() async throws {
         let run = try await client(["--from-curl", "curl '\(url)/request' -H 'X-A: 1' --data-raw 'a=1' --compressed"])
         #expect(run.lines.starting(with: "POST", "X-A") == ["POST /request", "X-A: 1"], "\(run.errors)")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What is shown of the wire: `--verbose`, `--dump-header`, `--write-out`, `--timing` and `--repeat`.
-@Suite(.timeLimit(.minutes(15))) struct WireTests {
+@Suite(.timeLimit(.minutes(60))) struct WireTests {
     @Test func theHeadsOfEachHopAreShown() async throws {
         let run = try await client(["-v", "\(url)/redirect/1", "-u", "ada:s3cret", "-H", "X-A: 1"])
         #expect(run.status == 0 && run.lines.first == "GET /request")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The cache of the client. The tests count requests of one server, and so run one after another.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct CacheTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct CacheTests {
     static let server = Task { try await Server.python("cached.py") }
     let cache: TemporaryFolder
 

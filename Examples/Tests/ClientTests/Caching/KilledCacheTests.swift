@@ -1,7 +1,7 @@
 import Testing
 
 /// A cache whose clients are killed.
-@Suite(.timeLimit(.minutes(15))) struct KilledCacheTests {
+@Suite(.timeLimit(.minutes(60))) struct KilledCacheTests {
     @Test func noKillLeavesAWrongByte() async throws {
         let folder = try TemporaryFolder()
         let kills = Programs.isFull ? "500" : "50"

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `-o FILE`.
-@Suite(.timeLimit(.minutes(15))) struct DownloadTests {
+@Suite(.timeLimit(.minutes(60))) struct DownloadTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

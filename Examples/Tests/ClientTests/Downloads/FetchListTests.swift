@@ -3,7 +3,7 @@ import Testing
 import TrellisTesting
 
 /// The downloader of a list of files, which is written from the pages alone.
-@Suite(.timeLimit(.minutes(15))) struct FetchListTests {
+@Suite(.timeLimit(.minutes(60))) struct FetchListTests {
     private let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
 
     /// A server with a list of the names, which stops in the middle of each file, and serves the rest.

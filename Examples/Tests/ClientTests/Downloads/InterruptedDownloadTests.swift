@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Downloads that are cut or interrupted, and go on, by themselves or with `--resume`; and downloads in several connections.
-@Suite(.timeLimit(.minutes(15))) struct InterruptedDownloadTests {
+@Suite(.timeLimit(.minutes(60))) struct InterruptedDownloadTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `-o` with what is not a regular file, and pipes.
-@Suite(.timeLimit(.minutes(15))) struct PipeTests {
+@Suite(.timeLimit(.minutes(60))) struct PipeTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The progress of downloads on a terminal.
-@Suite(.timeLimit(.minutes(15))) struct ProgressTests {
+@Suite(.timeLimit(.minutes(60))) struct ProgressTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Several files at a time, into a folder, under the names that the server gives them.
-@Suite(.timeLimit(.minutes(15))) struct SeveralDownloadsTests {
+@Suite(.timeLimit(.minutes(60))) struct SeveralDownloadsTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

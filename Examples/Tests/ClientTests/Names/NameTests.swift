@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Where the addresses of a host come from, and from where the client connects.
-@Suite(.timeLimit(.minutes(15))) struct NameTests {
+@Suite(.timeLimit(.minutes(60))) struct NameTests {
     static let port = url.split(separator: ":").last ?? ""
 
     @Test(arguments: [

@@ -1,7 +1,7 @@
 import Testing
 
 /// microsocks, a SOCKS5 proxy with a name and a password.
-@Suite(.timeLimit(.minutes(15)), .enabled(if: Programs.has("microsocks"))) struct SOCKSTests {
+@Suite(.timeLimit(.minutes(60)), .enabled(if: Programs.has("microsocks"))) struct SOCKSTests {
     static let proxy = Task { try await Server.python("microsocks.py") }
 
     @Test(arguments: ["socks5", "socks5h"])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--cookie-jar`. `/cookies` sets the cookie `kept`, which is for an hour and for this path, and the cookie `session`.
-@Suite(.timeLimit(.minutes(15))) struct CookieTests {
+@Suite(.timeLimit(.minutes(60))) struct CookieTests {
     private static func sent(_ run: Run) -> [String] { run.lines.starting(with: "Cookie") }
 
     @Test func aJarKeepsCookiesForTheNextRequest() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--user` and `--auth`. `/protected/SCHEME` describes a request that has credentials, and challenges another one.
-@Suite(.timeLimit(.minutes(15))) struct CredentialTests {
+@Suite(.timeLimit(.minutes(60))) struct CredentialTests {
     /// The credentials of the request that the server has accepted.
     private static func sent(_ arguments: String...) async throws -> [String] {
         try await client(arguments).lines.starting(with: "Authorization")

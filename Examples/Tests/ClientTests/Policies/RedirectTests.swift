@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Redirects, and the fragments of URLs.
-@Suite(.timeLimit(.minutes(15))) struct RedirectTests {
+@Suite(.timeLimit(.minutes(60))) struct RedirectTests {
     @Test func redirectsAreFollowedAndReported() async throws {
         let report = try await report(["\(url)/redirect/2"]).report
         #expect(report.values("url", "status", "attempts") == ["\(url)/request", 200, 1])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--retries`.
-@Suite(.timeLimit(.minutes(15))) struct RetryTests {
+@Suite(.timeLimit(.minutes(60))) struct RetryTests {
     @Test func aRequestIsRepeatedUntilItSucceeds() async throws {
         let run = try await report(["\(url)/flaky/2?enough-retries", "--retries", "2"])
         #expect(run.report.values("status", "attempts", "body.bytes") == [200, 3, 8])

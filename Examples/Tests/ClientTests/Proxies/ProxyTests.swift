@@ -3,7 +3,7 @@ import Testing
 
 /// The choice of a proxy, by `--proxy` and by the environment, and what is said about it. The proxy itself answers requests
 /// with their target and their credentials.
-@Suite(.timeLimit(.minutes(15))) struct ProxyTests {
+@Suite(.timeLimit(.minutes(60))) struct ProxyTests {
     private static let server = Task { try await Server.python("http_proxy.py") }
 
     /// The address of the proxy.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Tinyproxy and Squid, which ask for a name and a password. What the client sends to them is kept.
-@Suite(.enabled(if: Programs.has("tinyproxy") && Programs.has("squid")), .timeLimit(.minutes(15)))
+@Suite(.enabled(if: Programs.has("tinyproxy") && Programs.has("squid")), .timeLimit(.minutes(60)))
 struct RealProxyTests {
     /// A proxy, with a process of its own that starts it and keeps what it is sent.
     enum Product: String, CaseIterable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Proxies for SOCKS 4 and 4a. The proxy itself answers with the version, the destination and the name of the user.
-@Suite(.timeLimit(.minutes(15))) struct SOCKS4Tests {
+@Suite(.timeLimit(.minutes(60))) struct SOCKS4Tests {
     private static let server = Task { try await Server.python("socks4_proxy.py") }
 
     /// The address of the proxy.

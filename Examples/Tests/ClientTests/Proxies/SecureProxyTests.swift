@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Proxies to which the connection itself is encrypted, and tunnels through them.
-@Suite(.timeLimit(.minutes(15))) struct SecureProxyTests {
+@Suite(.timeLimit(.minutes(60))) struct SecureProxyTests {
     private static let peers = Task { try await Server.python("\(Programs.sharedPeers)/https_proxy.py") }
 
     @Test func aRequestGoesToAProxyOverTLS() async throws {

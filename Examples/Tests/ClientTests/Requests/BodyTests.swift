@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The response on the standard output, and the report on it.
-@Suite(.timeLimit(.minutes(15))) struct BodyTests {
+@Suite(.timeLimit(.minutes(60))) struct BodyTests {
     @Test func theBodyIsTheOutput() async throws {
         let run = try await client(["\(url)/"])
         #expect(run.text == "hello world")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--curl`: a curl command that does the same.
-@Suite(.timeLimit(.minutes(15))) struct CurlCommandTests {
+@Suite(.timeLimit(.minutes(60))) struct CurlCommandTests {
     /// The arguments of most commands.
     private static let usual = [
         "--compressed", "--connect-timeout", "10", "--speed-limit", "1", "--speed-time", "60", "--location",

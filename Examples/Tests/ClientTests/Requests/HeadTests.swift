@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The response's head on the output, and warnings.
-@Suite(.timeLimit(.minutes(15))) struct HeadTests {
+@Suite(.timeLimit(.minutes(60))) struct HeadTests {
     @Test(arguments: ["-i", "--include"])
     func theHeadComesBeforeTheBody(_ option: String) async throws {
         let run = try await client([option, "\(url)/"])

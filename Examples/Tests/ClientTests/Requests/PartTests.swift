@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The parts of `multipart/form-data`.
-@Suite(.timeLimit(.minutes(15))) struct PartTests {
+@Suite(.timeLimit(.minutes(60))) struct PartTests {
     private let folder: TemporaryFolder
     private let numbers: String
 

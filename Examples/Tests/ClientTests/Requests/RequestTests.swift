@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Methods, targets, fields and bodies of requests. `/request` describes what the server has received.
-@Suite(.timeLimit(.minutes(15))) struct RequestTests {
+@Suite(.timeLimit(.minutes(60))) struct RequestTests {
     @Test(arguments: [
         (["/request/gr%C3%BCn?q=1"], "GET /request/gr%C3%BCn?q=1"),
         (["/request/grün und blau"], "GET /request/gr%C3%BCn%20und%20blau"),
@@ -49,7 +49,7 @@ import Testing
 }
 
 /// A mark, such as a colon or an `@`, that is joined with an accent to one character is still a mark.
-@Suite(.timeLimit(.minutes(15))) struct AccentTests {
+@Suite(.timeLimit(.minutes(60))) struct AccentTests {
     @Test func theMarksOfAFieldAndOfAQuery() async throws {
         let run = try await client(["\(url)/request", "-H", "X-A:\u{301}a", "--query", "q=\u{301}b"])
         #expect(run.lines.starting(with: "GET", "X-A") == ["GET /request?q=%CC%81b", "X-A: \u{301}a"])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--validate`: a status or a type that is not accepted is a failure.
-@Suite(.timeLimit(.minutes(15))) struct ValidationTests {
+@Suite(.timeLimit(.minutes(60))) struct ValidationTests {
     private static func outcome(_ run: Run) -> JSON {
         run.report.values("ok", "status", "error.kind", "error.retryable", "error.attempts")
     }

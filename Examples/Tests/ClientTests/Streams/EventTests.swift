@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--stream sse`: events, for which the client connects again and again. `/events/N` sends one event for each connection.
-@Suite(.timeLimit(.minutes(15))) struct EventTests {
+@Suite(.timeLimit(.minutes(60))) struct EventTests {
     /// An event in a report, as the server sends it.
     private static func event(_ number: Int, retry: JSON = .null) -> JSON {
         ["event": "tick", "data": "\"ü\"\n\(number)", "id": "\(number)", "retry": retry]

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--stream ndjson`: each line of the body is JSON.
-@Suite(.timeLimit(.minutes(15))) struct NDJSONTests {
+@Suite(.timeLimit(.minutes(60))) struct NDJSONTests {
     @Test func eachLineIsAnItemOfTheReport() async throws {
         let run = try await report(["\(url)/ndjson", "--stream", "ndjson"])
         #expect(run.report.values("ok", "items") == [true, [["b": 1.0, "a": "ü"], [12345678901234567890.0], "x"]])

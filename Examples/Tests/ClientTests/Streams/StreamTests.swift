@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `--stream lines` and `--stream chunks`, and readers of the output.
-@Suite(.timeLimit(.minutes(15))) struct StreamTests {
+@Suite(.timeLimit(.minutes(60))) struct StreamTests {
     @Test func linesArePrintedUpToALimit() async throws {
         let run = try await client(["\(url)/slow-lines", "--stream", "lines", "--limit", "3"])
         #expect(run.lines == ["line 1", "line 2", "line 3"])

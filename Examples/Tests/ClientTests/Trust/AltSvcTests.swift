@@ -1,7 +1,7 @@
 import Testing
 
 /// caddy names its HTTP/3 in Alt-Svc. The next client uses it, if libcurl has HTTP/3.
-@Suite(.timeLimit(.minutes(15)), .enabled(if: Programs.has("caddy"))) struct AltSvcTests {
+@Suite(.timeLimit(.minutes(60)), .enabled(if: Programs.has("caddy"))) struct AltSvcTests {
     static let caddy = Task { try await Server.python("caddy.py") }
 
     /// The arguments of a request to caddy.

@@ -1,7 +1,7 @@
 import Testing
 
 /// A root, an intermediate that it has signed, and a leaf, whose server also sends a stranger: a certificate that plays no part.
-@Suite(.timeLimit(.minutes(15))) struct CertificateChainTests {
+@Suite(.timeLimit(.minutes(60))) struct CertificateChainTests {
     /// Runs the client for the server. It trusts the certificate of a name, if any.
     private func fetch(_ options: String..., trusting name: String? = "root", pins: String...) async throws -> Run {
         var arguments = ["https://127.0.0.1:\(try await Secure.port("chain"))/"] + options

@@ -1,7 +1,7 @@
 import Testing
 
 /// Certificates of the client, with `--cert`, `--key` and `--pass`. The servers respond with the common name in a certificate.
-@Suite(.timeLimit(.minutes(15))) struct ClientCertificateTests {
+@Suite(.timeLimit(.minutes(60))) struct ClientCertificateTests {
     private static let passphrase = "pa:ss wörd"
 
     @Test(arguments: [

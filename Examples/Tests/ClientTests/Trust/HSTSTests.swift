@@ -1,7 +1,7 @@
 import Testing
 
 /// The files of hosts that ask for https (HSTS) and of alternative services.
-@Suite(.timeLimit(.minutes(15))) struct HSTSTests {
+@Suite(.timeLimit(.minutes(60))) struct HSTSTests {
     @Test func nothingIsLearnedWithoutVerification() async throws {
         let folder = try TemporaryFolder(), host = "localhost:\(try await Secure.port("strict"))"
         let run = try await client(

@@ -1,7 +1,7 @@
 import Testing
 
 /// Pins of a server whose certificate is its own issuer.
-@Suite(.timeLimit(.minutes(15))) struct PinTests {
+@Suite(.timeLimit(.minutes(60))) struct PinTests {
     static let other = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
     /// The URL of the server and the option that trusts it.

@@ -1,7 +1,7 @@
 import Testing
 
 /// What `--show-certificates` shows of the same server.
-@Suite(.timeLimit(.minutes(15))) struct ShownCertificateTests {
+@Suite(.timeLimit(.minutes(60))) struct ShownCertificateTests {
     /// Runs the client for the server, and returns how often it has shown the server's pin, too.
     private func show(_ options: [String], isTrusted: Bool = true) async throws -> (run: Run, pins: Int) {
         let trust = isTrusted ? ["--cacert", try await Secure.file("pinned.pem")] : []

@@ -1,7 +1,7 @@
 import Testing
 
 /// Whom the client trusts, and which versions of TLS it speaks.
-@Suite(.timeLimit(.minutes(15))) struct TrustTests {
+@Suite(.timeLimit(.minutes(60))) struct TrustTests {
     @Test func aServerThatIsNotTrusted() async throws {
         let run = try await Trust.report(on: "mtls", [], trusting: nil, status: 1)
         #expect(run.report.values("error.kind", "error.retryable") == ["untrusted", false])

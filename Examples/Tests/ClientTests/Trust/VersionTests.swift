@@ -1,7 +1,7 @@
 import Testing
 
 /// Which version of HTTP the spellings of `--http` ask for, as servers answer them in the TLS handshake.
-@Suite(.timeLimit(.minutes(15))) struct VersionTests {
+@Suite(.timeLimit(.minutes(60))) struct VersionTests {
     static let servers = Task { try await Server.python("\(Programs.sharedPeers)/http2.py") }
 
     @Test func aServerWithHTTP2() async throws {

@@ -1,7 +1,7 @@
 import Testing
 
 /// The connection of `trellis ws`: trust, routes, proxies and the fields of the handshake.
-@Suite(.timeLimit(.minutes(15))) struct WebSocketConnectionTests {
+@Suite(.timeLimit(.minutes(60))) struct WebSocketConnectionTests {
     private static let other = "sha256//\(WebSocketServer.otherPin)"
 
     @Test func aServerMustBeTrusted() async throws {

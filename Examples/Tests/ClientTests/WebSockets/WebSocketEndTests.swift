@@ -1,7 +1,7 @@
 import Testing
 
 /// The ends of a conversation: Close frames, failures, and Ctrl-C.
-@Suite(.timeLimit(.minutes(15))) struct WebSocketEndTests {
+@Suite(.timeLimit(.minutes(60))) struct WebSocketEndTests {
     @Test(arguments: [1000, 1001, 3000, 1011])
     func theServersCodeDecidesTheExitStatus(code: Int) async throws {
         let server = try await WebSocketServer.shared.value

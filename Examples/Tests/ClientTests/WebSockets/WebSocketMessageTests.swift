@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The messages of `trellis ws`: standard input, standard output and the report.
-@Suite(.timeLimit(.minutes(15))) struct WebSocketMessageTests {
+@Suite(.timeLimit(.minutes(60))) struct WebSocketMessageTests {
     @Test func eachLineIsAMessage() async throws {
         let server = try await WebSocketServer.shared.value
         let run = try await talk("one\ntwo\nthree", ["\(server.url)/echo"])
