@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The reverse proxy `trellis gateway`. Peers that are origin and clients at the same time check what it does with messages.
-@Suite(.timeLimit(.minutes(15))) struct GatewayTests {
+@Suite(.timeLimit(.minutes(60))) struct GatewayTests {
     /// The parts are modules of `gateway.py`.
     @Test(arguments: [
         "messages", "refusals", "connections", "limits", "ends", "halves", "trailers", "cache", "stored", "process",

@@ -1,7 +1,7 @@
 import Testing
 
 /// Wrong usage of `trellis gateway`.
-@Suite(.timeLimit(.minutes(15))) struct GatewayUsageTests {
+@Suite(.timeLimit(.minutes(60))) struct GatewayUsageTests {
     private static let listening = ["gateway", "--listen", "127.0.0.1:0"]
 
     @Test(arguments: [["--listen", "127.0.0.1:0"], ["--origin", "http://localhost:1"]])
