@@ -38,7 +38,6 @@ extension HTTP2Session {
             pong: { context, number in
                 let session = unsafe context.session
                 session.judge(unsafe session.policy.didReceiveAnswer(number, at: session.now))
-                unsafe session.delegate.sessionDidReceivePong(number)
             },
             go_away: { context, last, code, text, count in
                 let session = unsafe context.session
@@ -83,9 +82,7 @@ extension HTTP2Session {
             stream.isHeadSent = true
             unsafe delegate.streamDidSendHead(stream)
         }
-        guard isLast else { return }
-        stream.isRequestSent = true
-        unsafe delegate.streamDidSendRequest(stream)
+        if isLast { stream.isRequestSent = true }
     }
 
     fileprivate func didClose(_ stream: HTTP2Stream, with code: HTTP2ErrorCode, by cause: Int32) {

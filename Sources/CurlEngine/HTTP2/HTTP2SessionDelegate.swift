@@ -26,15 +26,11 @@ protocol HTTP2SessionDelegate: AnyObject {
     func streamDidSendHead(_ stream: HTTP2Stream)
     /// Notifies the receiver that a part of the request's body is among these bytes.
     func streamDidSendBody(_ stream: HTTP2Stream)
-    /// Notifies the receiver that the end of the request is among the bytes that ``HTTP2Session/fill(_:)`` returns.
-    func streamDidSendRequest(_ stream: HTTP2Stream)
 
     /// Notifies the receiver that ``HTTP2Session/capacity`` may have changed.
     func sessionDidChangeCapacity()
     /// Notifies the receiver of a GOAWAY, before the streams that it refuses have failed. The server takes no new streams.
     func sessionDidReceive(_ goAway: HTTP2GoAway)
-    /// Notifies the receiver of the response to a ``HTTP2Session/ping(_:)``.
-    func sessionDidReceivePong(_ payload: UInt64)
     /// Notifies the receiver that the connection cannot be used any more, after all streams have failed, unless
     /// ``HTTP2Session/receive(_:)`` throws the failure. The bytes of the next ``HTTP2Session/fill(_:)`` tell the server.
     func sessionDidFail(_ failure: EngineFailure)

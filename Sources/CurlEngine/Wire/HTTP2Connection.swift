@@ -561,8 +561,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         transfer.activity = (engine.now, engine.now)
     }
 
-    func streamDidSendRequest(_ stream: HTTP2Stream) {}
-
     // MARK: The connection
 
     func sessionDidChangeCapacity() {
@@ -578,8 +576,6 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         if goAway.code == .http11Required { pool.memory.didChooseHTTP1(now: engine.now, refusesHTTP2: true) }
         leave(in: table)
     }
-
-    func sessionDidReceivePong(_ payload: UInt64) {}
 
     func sessionDidFail(_ failure: EngineFailure) {
         guard phase == .open else { return }

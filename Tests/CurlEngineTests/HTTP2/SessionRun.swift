@@ -126,11 +126,9 @@ final class SessionRun: HTTP2SessionDelegate {
 
     func streamDidSendHead(_ stream: HTTP2Stream) { record("sent head\(name(stream))") }
     func streamDidSendBody(_ stream: HTTP2Stream) {}
-    func streamDidSendRequest(_ stream: HTTP2Stream) { record("sent request\(name(stream))") }
     func sessionDidChangeCapacity() { record("capacity \(session?.capacity ?? 0)") }
     func sessionDidReceive(_ goAway: HTTP2GoAway) {
         record("goaway \(goAway.lastStream) \(goAway.code.name) \(goAway.text)")
     }
-    func sessionDidReceivePong(_ payload: UInt64) { record("pong \(payload)") }
     func sessionDidFail(_ failure: EngineFailure) { record("broken", failure) }
 }

@@ -87,10 +87,8 @@ private final class FramesRun: HTTP2SessionDelegate {
     }
     func streamDidSendHead(_ stream: HTTP2Stream) {}
     func streamDidSendBody(_ stream: HTTP2Stream) {}
-    func streamDidSendRequest(_ stream: HTTP2Stream) {}
     func sessionDidChangeCapacity() {}
     func sessionDidReceive(_ goAway: HTTP2GoAway) {}
-    func sessionDidReceivePong(_ payload: UInt64) {}
     func sessionDidFail(_ failure: EngineFailure) {}
 
     /// Cancels a stream, which has no further event.
