@@ -23,7 +23,7 @@ struct ccurl_http2;
 
 // A head, or the trailers, of a stream. A connection receives one at a time.
 struct ccurl_http2_head {
-  char *_Nullable lines;      // in the form of `ccurl_head_append`
+  char *_Nullable lines;      // in the form of `ccurl_fields_read`
   size_t capacity;
   struct ccurl_fields fields; // the limits and `is_trailers` are set when the head begins
   size_t received;            // the number of bytes that the lines would have in HTTP/1.1, with their ends

@@ -46,13 +46,13 @@ struct ccurl_fields {
 #define CCURL_FIELDS_FULL 2  // the next line, which is complete, does not fit
 #define CCURL_FIELDS_OTHER 3 // the next line may be cut, and is none of those that are read here: a fold, a length that is no plain number or
                              // not the first, a line that is too long, one field too many, or a malformed line
-// Reads field lines, and writes them in the form of `ccurl_head_append`. Returns why it has stopped.
+// Reads field lines, and writes them as name, colon, white space, value, line feed. Returns why it has stopped.
 int ccurl_fields_read(struct ccurl_fields *_Nonnull fields, const void *_Nonnull from, size_t length, void *_Nonnull to,
                       size_t capacity);
 
 #define CCURL_NOTE_LENGTHS 64 // there is a Content-Length that is no plain number, or several
-// Adds a field of HTTP/2, which is no line, to the lines at `to`, which has room for the texts and two more bytes: in the form of
-// `ccurl_head_append`. Returns false if the field is malformed (RFC 9113, sections 8.2.1 and 8.2.2). The limits are the caller's.
+// Adds a field of HTTP/2, which is no line, to the lines at `to`, which has room for the texts and two more bytes, in the form of
+// `ccurl_fields_read`. Returns false if the field is malformed (RFC 9113, sections 8.2.1 and 8.2.2). The limits are the caller's.
 bool ccurl_fields_add(struct ccurl_fields *_Nonnull fields, const void *_Nonnull name, size_t name_length,
                       const void *_Nonnull value, size_t value_length, void *_Nonnull to);
 
@@ -85,7 +85,7 @@ size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start,
 size_t ccurl_field_next_sized(const void *_Nonnull lines, size_t length, size_t start, uint64_t name_lengths,
                               struct ccurl_field *_Nonnull field);
 
-// Places in two lists of lines, such as `ccurl_head_append` makes, that are compared line by line.
+// Places in two lists of lines, such as `ccurl_fields_read` makes, that are compared line by line.
 struct ccurl_lines_place {
   size_t start, other_start; // of the next line in either list
   size_t index;              // of that line
@@ -94,46 +94,6 @@ struct ccurl_lines_place {
 // Moves a place past the lines that are the same in both lists.
 void ccurl_lines_skip_same(const void *_Nonnull lines, size_t length, const void *_Nonnull others, size_t other_length,
                            struct ccurl_lines_place *_Nonnull place);
-
-// The lines of a head, or of the trailers after a final head, as libcurl delivers them one by one over HTTP/3. A new head is all zeros,
-// except for the limits and a `content_length` of -1.
-#define CCURL_HEAD_STATUS_LINE 0 // the next line is a status line
-#define CCURL_HEAD_FIELDS 1      // the next line is a field, or ends the head
-#define CCURL_HEAD_TRAILERS 2    // the final head is complete
-struct ccurl_head {
-  char *_Nullable lines;  // the fields: name, colon, white space, value, line feed
-  size_t length, capacity;
-  size_t count;           // of fields
-  size_t maximum_count;
-  size_t size;            // of the lines that count towards the limit, in bytes
-  size_t limit;
-  size_t received;        // the size of all lines
-  int64_t content_length; // -1 if there is none
-  uint64_t last_line;     // the time of the thread when the last field line arrived
-  int32_t place;
-  bool is_last_framing;   // whether the last field frames the message
-};
-
-// Adds a field line. Returns false, and changes nothing, for every line that is not a plain field within the limits: status lines, ends of
-// heads, folds, fields that describe the body in another way than by a single length, and errors.
-bool ccurl_head_add(struct ccurl_head *_Nonnull head, const void *_Nonnull line, size_t length);
-// Appends bytes and a line feed to the lines. Returns false if memory has run out.
-bool ccurl_head_append(struct ccurl_head *_Nonnull head, const void *_Nonnull bytes, size_t length);
-// Removes all fields and their memory.
-void ccurl_head_clear(struct ccurl_head *_Nonnull head);
-// Sets the time of the calling thread that lines of heads are stamped with.
-void ccurl_thread_set_now(uint64_t nanoseconds);
-
-// The context of `ccurl_head_receive`.
-struct ccurl_head_target {
-  struct ccurl_head *_Nullable head;
-  // Receives the lines that `ccurl_head_add` does not add, with this context.
-  size_t (*_Nullable other)(char *_Nullable, size_t, size_t, void *_Nullable);
-  void *_Nullable context;
-};
-
-// A CURLOPT_HEADERFUNCTION.
-size_t ccurl_head_receive(char *_Nullable bytes, size_t size, size_t count, void *_Nullable target);
 
 // Finds the next field with a name, which is in lower case, at `start` or after it. The positions of the value in `field` are relative to
 // `lines`. Returns the position after the line, or 0 if there is no such field.

@@ -279,66 +279,6 @@ size_t ccurl_field_find(const void *lines, size_t length, size_t start, const vo
   return 0;
 }
 
-static _Thread_local uint64_t thread_now __attribute__((tls_model("initial-exec"))) = 0;
-
-void ccurl_thread_set_now(uint64_t nanoseconds) { thread_now = nanoseconds; }
-
-bool ccurl_head_append(struct ccurl_head *head, const void *bytes, size_t length) {
-  size_t end = head->length + length + 1;
-  if (end > head->capacity) {
-    size_t capacity = end > 2 * head->capacity ? end : 2 * head->capacity;
-    if (capacity < 512) capacity = 512;
-    char *lines = ccurl_memory_resize(head->lines, capacity);
-    if (lines == NULL) return false;
-    head->lines = lines;
-    head->capacity = capacity;
-  }
-  memcpy(head->lines + head->length, bytes, length);
-  head->lines[end - 1] = '\n';
-  head->length = end;
-  return true;
-}
-
-void ccurl_head_clear(struct ccurl_head *head) {
-  ccurl_memory_free(head->lines);
-  head->lines = NULL;
-  head->length = head->capacity = head->count = 0;
-}
-
-bool ccurl_head_add(struct ccurl_head *head, const void *line, size_t length) {
-  const unsigned char *bytes = line;
-  if (head->place == CCURL_HEAD_STATUS_LINE || length <= 2 || length > head->limit ||
-      head->size > head->limit - length || head->count >= head->maximum_count || bytes[0] == ' ' || bytes[0] == '\t')
-    return false;
-  struct ccurl_field field;
-  if (!scan(bytes, length, &field)) return false;
-  bool is_framing = false;
-  // Only fields whose names have these lengths describe the body.
-  if (head->place == CCURL_HEAD_FIELDS &&
-      (field.name_length == 14 || field.name_length == 16 || field.name_length == 17)) {
-    if (is_name(bytes, field.name_length == 16 ? "content-encoding" : "transfer-encoding", field.name_length)) return false;
-    if (field.name_length == 14 && is_name(bytes, "content-length", 14)) {
-      int64_t value = decimal(bytes + field.value_start, field.value_end - field.value_start);
-      if (value < 0 || head->content_length >= 0) return false;
-      head->content_length = value;
-      is_framing = true;
-    }
-  }
-  if (!ccurl_head_append(head, line, field.value_end)) return false;
-  head->is_last_framing = is_framing;
-  head->count++;
-  head->size += length;
-  head->received += length;
-  head->last_line = thread_now;
-  return true;
-}
-
-size_t ccurl_head_receive(char *bytes, size_t size, size_t count, void *context) {
-  struct ccurl_head_target *target = context;
-  if (target->head != NULL && ccurl_head_add(target->head, bytes, size * count)) return size * count;
-  return target->other(bytes, size, count, target->context);
-}
-
 // Mixes bytes into a hash, eight at a time.
 static inline uint64_t hash_bytes(const char *bytes, size_t length) {
   uint64_t hash = length, block;

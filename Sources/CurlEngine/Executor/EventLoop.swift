@@ -181,7 +181,6 @@ package final class EventLoop {
     func readClocks() {
         systemNow = MonotonicClock.now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
-        ccurl_thread_set_now(presentInstant.nanoseconds)
     }
 
     private func sleepLimit() -> UInt64? {

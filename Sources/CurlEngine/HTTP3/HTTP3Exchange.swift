@@ -9,10 +9,8 @@ final class HTTP3Exchange {
     unowned let group: HTTP3Group
     /// The socket of the connection, from the instant at which the request is sent.
     var socket: Int32?
-    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another one.
-    @exclusivity(unchecked) private var parser: HeadParser
-    /// The head of the response, to which C adds plain field lines itself.
-    private let target: UnsafeMutablePointer<ccurl_head_target>
+    /// The head of the response.
+    private var head: HTTP3Head
     /// The last socket that was opened for the request since it was last about to be sent; -1 if there is none.
     private var opened: Int32 = -1
     /// Whether a socket was opened for the request.
@@ -34,12 +32,8 @@ final class HTTP3Exchange {
         delay = MonotonicClock.now().nanoseconds(since: EngineInstant(nanoseconds: transfer.wire.start)) / 1000
         self.group = group
         self.easy = easy
-        unsafe parser = HeadParser(limit: transfer.options.maximumHeaderBytes)
-        unsafe target = .allocate(capacity: 1)
-        unsafe target.initialize(to: ccurl_head_target())
+        head = HTTP3Head(limit: transfer.options.maximumHeaderBytes)
     }
-
-    deinit { unsafe target.deallocate() }
 
     private var engine: CurlEngine { transfer.engine }
 
@@ -71,11 +65,8 @@ final class HTTP3Exchange {
 
     private func setCallbacks() {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe target.pointee.head = parser.head
-        unsafe target.pointee.other = Callbacks.http3Header
-        unsafe target.pointee.context = this
-        unsafe ccurl_set_data_function(easy.curl, CURLOPT_HEADERFUNCTION, ccurl_head_receive)
-        unsafe ccurl_set_pointer(easy.curl, CURLOPT_HEADERDATA, target)
+        unsafe ccurl_set_data_function(easy.curl, CURLOPT_HEADERFUNCTION, Callbacks.http3Header)
+        unsafe ccurl_set_pointer(easy.curl, CURLOPT_HEADERDATA, this)
         unsafe ccurl_set_data_function(easy.curl, CURLOPT_WRITEFUNCTION, Callbacks.http3Body)
         unsafe ccurl_set_pointer(easy.curl, CURLOPT_WRITEDATA, this)
         unsafe ccurl_set_data_function(easy.curl, CURLOPT_READFUNCTION, Callbacks.http3Read)
@@ -161,7 +152,7 @@ final class HTTP3Exchange {
     /// Returns whether the request may be sent: for the first time, or again, because its connection was lost before the response.
     private func mayBeSent() -> Bool {
         if transfer.attempts == 0 { return true }
-        if unsafe parser.hasFinalHead {
+        if head.isFinal {
             transfer.failure = EngineFailure(kind: .receive, message: "the connection was lost during the response")
         } else if !transfer.options.mayBeReplayed {
             transfer.failure = EngineFailure(kind: .replayRefused, message: "")
@@ -227,12 +218,11 @@ final class HTTP3Exchange {
         guard !transfer.isCancelled else { return 0 }
         transfer.activity.last = engine.now
         do throws(HeadFailure) {
-            switch try unsafe parser.parse(line) {
-            case .more: break
-            case .informational: unsafe transfer.delegate?.transferDidReceiveInformational(parser.takeHead())
-            case .final:
-                unsafe transfer.receiving.codings = parser.contentCodings
-                let head = unsafe parser.takeHead()
+            guard let head = unsafe try self.head.read(line) else { return line.count }
+            if !hasHead {
+                transfer.delegate?.transferDidReceiveInformational(head)
+            } else {
+                if self.head.hasContentCoding { transfer.receiving.codings = head.fields.contentCodings }
                 if transfer.reports.sending == .checked { transfer.reportSentBeforeAnswer() }
                 transfer.delegate?.transferDidReceiveHead(head)
                 finishIfWhole()
@@ -248,7 +238,7 @@ final class HTTP3Exchange {
     fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !transfer.isCancelled else { return 0 }
         transfer.activity.last = engine.now
-        guard unsafe parser.hasFinalHead else {
+        guard hasHead else {
             transfer.failure = EngineFailure(kind: .head(.cutShort), message: "")
             return 0
         }
@@ -277,7 +267,7 @@ final class HTTP3Exchange {
         guard case .stream = transfer.options.body, transfer.isUploadUnderWay else { return }
         let status = unsafe Int(ccurl_get_long(easy.curl, CURLINFO_RESPONSE_CODE))
         let hasNoBody = WireHead.hasNoBody(method: transfer.options.method, status: status)
-        guard unsafe hasNoBody || parser.contentLength.map({ $0 <= transfer.receiving.count }) == true else { return }
+        guard hasNoBody || head.contentLength.map({ $0 <= transfer.receiving.count }) == true else { return }
         transfer.receiving.mustFinishEarly = true
         engine.update(transfer)
     }
@@ -309,7 +299,7 @@ final class HTTP3Exchange {
 
     // MARK: The end
 
-    private var trailers: WireFields { unsafe parser.trailers }
+    private var trailers: WireFields { head.trailers }
 
     /// Returns whether the head of the request and a number of bytes of its body were passed to the system.
     func hasSent(bodyBytes: Int64) -> Bool {
@@ -323,13 +313,10 @@ final class HTTP3Exchange {
     }
 
     /// Whether the head of the response is complete.
-    var hasHead: Bool { unsafe parser.hasFinalHead }
+    var hasHead: Bool { head.isFinal }
 
     /// The number of bytes of the response's heads.
-    var headBytes: Int { unsafe parser.receivedBytes }
-
-    /// The instant at which the last field line arrived.
-    var lastLine: EngineInstant { unsafe parser.lastLine }
+    var headBytes: Int { head.receivedBytes }
 
     /// Ends the request with libcurl's result.
     func didEnd(_ code: CURLcode) {

@@ -62,14 +62,6 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// Returns whether the bytes equal `text` without regard to case. `text` must be in lower case.
-    @inline(__always)
-    func isEqualIgnoringCase(_ text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        for index in 0..<count where unsafe self[index] | 0x20 != text.utf8Start[index] | 0x20 { return false }
-        return true
-    }
-
     /// Returns the bytes from `start` to the end, without spaces and tabs at both ends.
     func trimmed(from start: Int) -> UnsafeRawBufferPointer {
         var (low, high) = (start, count)

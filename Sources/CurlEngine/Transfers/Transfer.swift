@@ -107,9 +107,7 @@ package final class Transfer: @unchecked Sendable {
     package var receivedCount: Int64 { receiving.count }
 
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
-    package var times: (last: EngineInstant, lastSend: EngineInstant) {
-        (max(activity.last, connection.http3.exchange?.lastLine ?? activity.last), activity.lastSend)
-    }
+    package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
 
     /// Whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
     package var sharesConnection: Bool {

@@ -1,34 +1,23 @@
 @testable import CurlEngine
 
-/// A head, parsed line by line as libcurl delivers its lines.
+/// A head of HTTP/3, read line by line as libcurl delivers its lines.
 struct ParsedLines {
     var informational: [WireHead] = []
     var final: WireHead?
     private(set) var trailers: WireFields
     private(set) var contentLength: Int64?
-    private(set) var hasTransferEncoding: Bool
     private(set) var hasFinalHead: Bool
 
     init(_ text: String, limit: Int = 1 << 20) throws(HeadFailure) {
-        var parser = HeadParser(limit: limit)
+        var head = HTTP3Head(limit: limit)
         for line in Self.lines(text) {
-            let result = unsafe line.withUnsafeBytes { bytes -> Result<HeadParser.Outcome, HeadFailure> in
-                do throws(HeadFailure) {
-                    return .success(try unsafe parser.parse(bytes))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            switch try result.get() {
-            case .more: break
-            case .informational: informational.append(parser.takeHead())
-            case .final: final = parser.takeHead()
-            }
+            let read = unsafe try line.span.withUnsafeBytes { line throws(HeadFailure) in unsafe try head.read(line) }
+            guard let read else { continue }
+            if head.isFinal { final = read } else { informational.append(read) }
         }
-        trailers = parser.trailers
-        contentLength = parser.contentLength
-        hasTransferEncoding = parser.hasTransferEncoding
-        hasFinalHead = parser.hasFinalHead
+        trailers = head.trailers
+        contentLength = head.contentLength
+        hasFinalHead = head.isFinal
     }
 
     private static func lines(_ text: String) -> [[UInt8]] {

@@ -3,7 +3,7 @@ import Testing
 @testable import CurlEngine
 
 /// A head determines the length of its body, and the size of a head is limited.
-struct HeadParserFramingTests {
+struct HTTP3HeadFramingTests {
     private static func head(_ lines: String) -> String { "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n" }
 
     @Test(
@@ -35,19 +35,6 @@ struct HeadParserFramingTests {
         #expect { try ParsedLines(Self.head("Content-Length: \(value)")) } throws: { error in
             if case .badContentLength = error as? HeadFailure { true } else { false }
         }
-    }
-
-    @Test(arguments: [
-        ("Transfer-Encoding: chunked", true), ("transfer-encoding:gzip, chunked", true), ("TE: chunked", false),
-    ])
-    func transferEncodingIsNoted(_ line: String, _ has: Bool) throws {
-        #expect(try ParsedLines(Self.head(line)).hasTransferEncoding == has)
-    }
-
-    @Test func lengthAndTransferEncodingTogetherAreBothNoted() throws {
-        let parsed = try ParsedLines(Self.head("Content-Length: 5\r\nTransfer-Encoding: chunked"))
-        #expect(parsed.contentLength == 5)
-        #expect(parsed.hasTransferEncoding)
     }
 
     // MARK: Size

@@ -1,7 +1,7 @@
 import CCurl
 private import Glibc
 
-/// Reads status lines and field lines from bytes that come in pieces of any size (RFC 9112, sections 4 and 5).
+/// Reads status lines and field lines from bytes that come in pieces of any size, or line by line (RFC 9112, sections 4 and 5).
 ///
 /// A line may end with a line feed alone. The beginning of a line that is cut is kept until its end arrives.
 struct HeadReader: Sendable {
@@ -26,6 +26,9 @@ struct HeadReader: Sendable {
     var hasStarted: Bool { receivedBytes > 0 || !partial.isEmpty }
     /// The length of the body, if the head has one.
     var contentLength: Int64? { scan.content_length < 0 ? nil : scan.content_length }
+
+    /// The fields that were read since the last head.
+    var fields: WireFields { WireFields(bytes: lines, count: scan.count) }
 
     /// Returns whether something was noted about the fields of the head.
     func has(_ note: Int32) -> Bool { Int32(bitPattern: scan.notes) & note != 0 }
@@ -89,7 +92,7 @@ struct HeadReader: Sendable {
                     receivedBytes -= hasReturn ? 2 : 1
                 }
                 defer { lines = [] }
-                return WireFields(bytes: lines, count: scan.count)
+                return fields
             case CCURL_FIELDS_FULL: continue
             case CCURL_FIELDS_OTHER:
                 guard let end = unsafe bytes.lineEnd(from: position) else { break }
