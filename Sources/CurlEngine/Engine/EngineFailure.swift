@@ -208,7 +208,7 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
             // The system's error is ignored here, because it may belong to an address that refused before another address accepted.
-            case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
+            case CURLE_RECV_ERROR: .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
             case ccurl_code_too_large: .tooLarge
@@ -237,14 +237,5 @@ package struct EngineFailure: Error, Sendable {
     static func lossText(_ detail: String) -> String {
         let isOfLoss = ["failure", "SSL", "reset"].contains { detail.containsBytes($0) }
         return isOfLoss ? detail : "the server closed the connection without a response"
-    }
-
-    /// Returns whether the text describes chunks or fields that libcurl cannot read, rather than a failed connection.
-    private static func isFraming(_ detail: String) -> Bool {
-        let detail = detail.lowercasedASCII()
-        guard !detail.containsBytes("recv failure"), !detail.containsBytes("ssl"), !detail.containsBytes("errno") else {
-            return false
-        }
-        return ["chunk", "hex", "encoding", "header"].contains { detail.containsBytes($0) }
     }
 }
