@@ -48,8 +48,10 @@ enum HTTP2Fault: Error, Hashable, Sendable {
 
 /// An error code of HTTP/2 (RFC 9113, section 7), known or not.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
+    /// The code on the wire.
     package let rawValue: UInt32
 
+    /// Creates a code, known or not.
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     static let noError = Self(rawValue: 0)

@@ -112,14 +112,23 @@ public struct Metrics: Sendable, Hashable {
     package var responseBodySize: Int64 = 0
 
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
+    /// The time of ``queued`` in nanoseconds.
     package var queuedTime: Int64 = 0
+    /// The address of the peer without its port, or the path of its socket; empty if unknown.
     package var peerHost = ""
+    /// The port of the peer; 0 if it has none, or if unknown.
     package var peerPort = 0
+    /// The engine's form of ``negotiatedTLS``.
     var tlsResult: Boxed<TLSResult>?
+    /// The time of ``nameLookup`` in nanoseconds.
     package var nameLookupTime: Int64 = 0
+    /// The time of ``connect`` in nanoseconds.
     package var connectTime: Int64 = 0
+    /// The time of ``tls`` in nanoseconds.
     package var tlsTime: Int64 = 0
+    /// The time of ``firstByte`` in nanoseconds.
     package var firstByteTime: Int64 = 0
+    /// The time of ``total`` in nanoseconds.
     package var totalTime: Int64 = 0
 
     /// Creates metrics in which every value is zero or `nil`.

@@ -15,7 +15,9 @@ public final class Session: Sendable {
 
     /// The configuration that the session was created with.
     public let configuration: SessionConfiguration
+    /// The engines of the session.
     package let engines: SessionEngines
+    /// The life of the session, which its engines share.
     package let life = SessionLife()
     /// The validations of stored responses for which no caller waits.
     let validations = BackgroundValidations()
@@ -23,6 +25,7 @@ public final class Session: Sendable {
     package let preparation: RequestPreparation
     /// The changes of requests because of earlier responses of their hosts.
     let upgrades: Upgrades
+    /// The clock of time limits and waits.
     package let clock: any EngineClock
     /// Whether the clock is not the system's.
     let hasOwnClock: Bool

@@ -3,8 +3,11 @@ public import HTTPTypes
 
 /// A response on its way back through the steps: its head, and its body in memory or still to be received.
 public struct StepResponse: Sendable {
+    /// The body of a response.
     package enum Content: Sendable {
+        /// The complete body.
         case data(Data)
+        /// A body that is still to be received.
         case source(TransferToken)
     }
 
@@ -29,6 +32,7 @@ public struct StepResponse: Sendable {
 
     /// The response.
     public var response: Response { storage.response }
+    /// The body.
     package var content: Content { storage.content }
     /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
     var validationResult: ValidationResult? {
@@ -38,6 +42,7 @@ public struct StepResponse: Sendable {
     /// The request that was answered.
     package var sent: any SentRequest { storage.sent }
 
+    /// Creates the response to a request that was sent.
     package init(response: Response, content: Content, to sent: any SentRequest) {
         storage = Storage(response: response, content: content, validationResult: nil, sent: sent)
     }

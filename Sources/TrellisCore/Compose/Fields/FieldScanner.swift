@@ -2,21 +2,26 @@
 package struct FieldScanner {
     private var rest: Substring.UTF8View
 
+    /// Creates a scanner at the first character of a text that is no white space.
     package init(_ text: some StringProtocol) {
         rest = Substring(text).utf8
         skipSpace()
     }
 
+    /// Whether no bytes are left.
     package var isAtEnd: Bool { rest.isEmpty }
 
+    /// Returns whether the next byte is an ASCII character.
     package func isAt(_ character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
 
+    /// Takes the next byte if it is an ASCII character; returns whether it is.
     package mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard isAt(character) else { return false }
         rest.removeFirst()
         return true
     }
 
+    /// Skips spaces and tabs.
     package mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
 
     /// Skips up to and including the next such character that is not quoted; returns `false` if there is none.
@@ -43,6 +48,7 @@ package struct FieldScanner {
         return bytes
     }
 
+    /// Takes a token or a quoted string; returns `nil` if there is neither, and for a string without an end.
     package mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
 
     /// Takes a quoted string, and returns it without quotation marks and escapes. For a string without an end, takes all the rest
@@ -84,6 +90,7 @@ package struct FieldScanner {
         return elements
     }
 
+    /// Returns whether a byte may be in a token (RFC 9110, section 5.6.2).
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -27,6 +27,7 @@ public struct MultipartFormData: Sendable {
     public let boundary: String
     /// The parts, in the order in which they are sent.
     public private(set) var parts: [Part] = []
+    /// The subtype of `multipart` in the body's type; ``Subtype/form`` by default.
     package var subtype = Subtype.form
 
     /// Creates a form without parts.

@@ -41,6 +41,7 @@ public struct ResolvedAddresses: Sendable, Hashable {
     public var addresses: [String] { literals.map(\.description) }
     /// The time for which the addresses may be used, at most one day; zero if only for the requests that wait for them.
     public let timeToLive: Duration
+    /// The addresses, in the order in which they are tried.
     package let literals: [IPAddress]
 
     /// Creates the result of a lookup.

@@ -16,6 +16,7 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
+    /// Creates the origin of a URL.
     package init(_ url: WireURL) { self.init(scheme: url.scheme, host: url.host, port: Int(url.port)) }
 
     /// Whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of

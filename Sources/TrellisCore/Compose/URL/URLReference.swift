@@ -3,12 +3,18 @@ import CurlEngine
 /// A URL or a relative reference in its five parts (RFC 3986, section 4.1 and appendix B), as text: the parts are not decoded,
 /// encoded or checked.
 package struct URLReference: Hashable, Sendable {
+    /// The scheme, without the colon; `nil` if there is none.
     private(set) var scheme: String?
+    /// The authority, without the slashes; `nil` if there is none.
     package private(set) var authority: String?
+    /// The path; empty if there is none.
     package private(set) var path: String
+    /// The query, without the question mark; `nil` if there is none.
     private(set) var query: String?
+    /// The fragment, without the number sign; `nil` if there is none.
     package private(set) var fragment: String?
 
+    /// Splits a reference into its parts, none of which is checked.
     package init(_ text: String) {
         var rest = text[...]
         fragment = Self.split(&rest, at: "#")

@@ -44,21 +44,28 @@ package protocol WrappingSource: ChunkSource {
 }
 
 extension WrappingSource {
+    /// The source that receives the bytes from the network or from memory.
     package var transfer: any ChunkSource { token.source.transfer }
+    /// The observer of the other source.
     package var observer: (any ReadingObserver)? { token.source.observer }
+    /// The metrics of the other source.
     package var metrics: Metrics? { get async { await token.source.metrics } }
+    /// The time of the other source, in nanoseconds.
     package var elapsedTime: Int64? { token.source.elapsedTime }
 
+    /// Stops the traffic of the other source, or resumes it.
     package func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
 }
 
 /// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
 /// dropped.
 package final class TransferToken: Sendable {
+    /// The source whose transfer ends.
     package let source: any ChunkSource
     /// The end of the reading of the body, for readers that come after it.
     private let ending = Atomic(BodyReadingEnd.none)
 
+    /// Creates the token of a source.
     package init(_ source: any ChunkSource) { self.source = source }
 
     deinit { source.cancel(explicitly: false) }

@@ -16,8 +16,10 @@ package final class StreamSource: ChunkSource {
     /// The connection on which the server has switched protocols; `nil` if it has not.
     var connection: (any DuplexConnection)? { inbox.connection }
 
+    /// The observer of the call; `nil` if there is none.
     package var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
+    /// The metrics of the exchange so far.
     package var metrics: Metrics? {
         get async {
             // The engine is not asked for what the final response has. Observers get the end of the exchange from it before what follows.
@@ -29,10 +31,13 @@ package final class StreamSource: ChunkSource {
     /// The time since the call began: the exchange of a stream is made with the start of its call.
     package var elapsedTime: Int64? { session.clock.now().nanoseconds(since: exchange.prepared.start) }
 
+    /// Returns the next chunk; `nil` at the end.
     package func next() async throws -> Data? { try await inbox.next() }
 
+    /// Returns the response with its trailers and final metrics, once the rest of the body has been read.
     package func finalResponse() async throws -> Response { try await inbox.finalResponse() }
 
+    /// Ends the exchange, unless it has ended.
     package func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
@@ -42,6 +47,7 @@ package final class StreamSource: ChunkSource {
     /// Measures the rest of the body in bytes on the wire.
     package func measure(with meter: ProgressBroadcaster) async { await exchange.measureDownload(with: meter) }
 
+    /// Stops the traffic of the exchange, or resumes it.
     package func hold(_ isHeld: Bool) {
         exchange.submit { if isHeld { $0.suspend() } else { $0.resume() } }
     }

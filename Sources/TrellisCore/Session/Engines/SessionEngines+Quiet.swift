@@ -4,9 +4,12 @@ import CurlEngine
 extension SessionEngines {
     /// The numbers of exchanges that have begun, and of exchanges that are under way. If both are the same as before, the exchanges are.
     package struct ExchangeCounts: Hashable, Sendable {
+        /// The number of exchanges that have begun.
         package var begun = 0
+        /// The number of exchanges that are under way.
         package var underWay = 0
 
+        /// Creates counts of zero.
         package init() {}
     }
 

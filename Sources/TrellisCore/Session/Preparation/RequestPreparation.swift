@@ -7,6 +7,7 @@ package final class RequestPreparation: Sendable {
     /// The value of `Accept` that the engine adds to requests without one.
     private static let libcurlAccept = "*/*"
 
+    /// The configuration of the session.
     package let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     package let defaultFields: HTTPFields

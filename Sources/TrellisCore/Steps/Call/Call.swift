@@ -7,6 +7,7 @@ package final class Call: Sendable {
     package let id: UInt64
     /// The request as the caller asked for it, without the session's defaults.
     let request: Request
+    /// The way in which the body reaches the caller.
     package let delivery: Delivery
     /// The limit in total, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
@@ -14,6 +15,7 @@ package final class Call: Sendable {
     let engine: EngineExecutor
     /// Whether the call began without an actor, and so without an engine of its own: each wait chooses one.
     let beganWithoutActor: Bool
+    /// The clock of the call's deadline and waits.
     package let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
@@ -191,8 +193,12 @@ package struct CallDeadline: Sendable {
     package let start: EngineInstant
     /// The instant of the deadline; `nil` if the call has none.
     package let end: EngineInstant?
+    /// The clock of the instants.
     package let clock: any EngineClock
 
+    /// Creates the deadline of a call.
+    ///
+    /// - Parameter limit: The limit in nanoseconds from the start; `nil` if there is none.
     package init(start: EngineInstant, limit: UInt64?, clock: any EngineClock) {
         self.start = start
         end = limit.map(start.advanced(byNanoseconds:))

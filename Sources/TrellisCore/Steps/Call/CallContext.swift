@@ -36,6 +36,7 @@ public struct CallContext: Sendable {
         get { later?.hedges ?? 0 }
         set { change { $0.hedges = newValue } }
     }
+    /// The call to which the context belongs.
     package let call: Call
     /// The other values behind one reference, because a context is copied often, and each waiting step keeps a copy; `nil` in the first hop
     /// of the first attempt.

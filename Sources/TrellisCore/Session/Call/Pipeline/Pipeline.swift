@@ -30,6 +30,7 @@ import Synchronization
 /// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
 /// need during the wait are in separate functions, which are `@inline(never)` for that reason.
 package final class Pipeline: Sendable {
+    /// The session of the call.
     package let session: Session
     /// The steps of the session and of the request.
     package let attached: AttachedSteps
@@ -37,14 +38,17 @@ package final class Pipeline: Sendable {
     let actor: RequestActor?
     /// The conditions that the caller has of the response, if the call has no actor, which would have them.
     let conditions: ReadingConditions?
+    /// The context of the present hop.
     package let context: CallContext
     /// The last request of the attempt.
     package let last: LastRequest
     /// Is called with the head of the next response in memory, if anything waits for that.
     let onHead: (@Sendable (ResponseHead) -> Void)?
 
+    /// The call.
     package var call: Call { context.call }
 
+    /// The steps of the session and of the request, together.
     package var steps: Steps { attached.steps }
 
     var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
