@@ -223,8 +223,12 @@ struct WireProgress {
     var firstByte: UInt64 = 0
 
     /// Whether the transfer has a connection, or is on the way to one.
-    var isUnderWay: Bool {
-        connection != nil || race != nil || tls != nil || isLookingUp || http2 != nil || sharing != .none
+    var isUnderWay: Bool { hasBegun || sharing == .leading }
+
+    /// Whether that is so, and the transfer is not queued to start.
+    var hasBegun: Bool {
+        connection != nil || race != nil || tls != nil || isLookingUp || http2 != nil || sharing == .waiting
+            || sharing == .delayed
     }
 
     /// The parts of a transfer among those that may share connections.

@@ -129,8 +129,6 @@ extension WireTable {
     /// Sends the request of a transfer on a stream, or lets it wait for one. Returns `false` if the transfer goes on alone: over HTTP/1.1,
     /// or with a connection whose protocol the server chooses.
     func share(_ transfer: Transfer) -> Bool {
-        // A leader that was queued to start again may have got a stream meanwhile.
-        if transfer.wire.http2 != nil { return true }
         guard transfer.wire.sharing != .leading, transfer.options.sharesStreams else {
             return false
         }

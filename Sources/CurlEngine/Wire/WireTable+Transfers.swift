@@ -4,6 +4,8 @@ import CCurl
 extension WireTable {
     /// Starts a transfer, on an idle connection or with a new one.
     func start(_ transfer: Transfer) {
+        // One that was queued to start again may have got a stream meanwhile, or wait for one.
+        guard !transfer.wire.hasBegun, transfer.lookup != .waiting, transfer.receiving.heldEnd == nil else { return }
         let engine = transfer.engine
         if transfer.wire.start == 0 {
             transfer.connection.wire.start = engine.executor.engineLoop.systemNow.nanoseconds

@@ -126,6 +126,25 @@ struct HTTP2PoolTests {
         try await world.finish()
     }
 
+    /// The limit of time is over while the transfer is queued to start again, as for want of a file descriptor.
+    @Test func aQueuedRequestThatWaitsForAStreamIsNotStarted() async throws {
+        let world = try World(Self.oneStream)
+        #expect(try await world.get().text == "good")
+        async let first = world.get()
+        try await world.until { $0.connections.first?.isIdle == false }
+        async let second = world.leading { engine, transfer in
+            engine.resume(transfer)
+            _ = engine.wire.waitInstead(transfer, after: EngineFailure(CURLE_OPERATION_TIMEDOUT, detail: ""))
+        }
+        try await world.until { $0.pauseEnd != nil }
+        world.answers.open()
+        #expect(try await first.text == "good")
+        #expect(try await second.text == "good")
+        // A request that waited twice would seem to wait for ever.
+        #expect(try await world.inPool(\.hasWaiting) == false)
+        try await world.finish()
+    }
+
     /// A stream is free before the connection is there.
     @Test func aConnectionThatIsNotNeededIsGivenUp() async throws {
         let world = try World(Self.oneStream)
