@@ -217,7 +217,7 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
     /// Handles the socket, which is ready.
     func isReady(_ ready: ReadySocket) {
         if ready.interest.contains(.read) || tlsWaits.forRoom {
-            (tlsWaits.forServer, tlsWaits.forRoom) = (false, false)
+            tlsWaits.forRoom = false
             if !receivesSoon { receive() }
         }
         isReady()
@@ -225,6 +225,11 @@ final class HTTP2Connection: EngineConnection, EngineTimerTarget, @unchecked Sen
 
     /// Receives bytes, as many as the socket has and one turn allows.
     private func receive() {
+        // The message for which TLS waits may be among the bytes.
+        if tlsWaits.forServer {
+            tlsWaits.forServer = false
+            isReady()
+        }
         var room = Self.bytesPerTurn
         while phase == .open {
             guard let session, let buffer = unsafe table.buffer else { return fail(.outOfMemory) }

@@ -34,7 +34,14 @@ extension WireConnection {
         {
             sendRest(transfer)
         }
-        guard outgoing.waitsForServer, transfer.wire.connection === self, !transfer.isCancelled else { return }
+        sendAfterServer(transfer)
+    }
+
+    /// Sends more if TLS has waited for a message of the server, which may be among the received bytes.
+    private func sendAfterServer(_ transfer: Transfer) {
+        guard outgoing.waitsForServer, transfer.wire.connection === self, !transfer.isCancelled,
+            transfer.connection.switched == nil
+        else { return }
         outgoing.waitsForServer = false
         sendRest(transfer)
     }
@@ -68,7 +75,9 @@ extension WireConnection {
         sendRest(transfer)
         guard transfer.wire.connection === self, !transfer.isCancelled else { return }
         // The kernel does not know of bytes that TLS has received.
-        if held == nil, link.tls?.hasPending == true { receive(transfer) }
+        guard held == nil, link.tls?.hasPending == true else { return }
+        receive(transfer)
+        sendAfterServer(transfer)
     }
 
     /// Receives bytes, as many as the socket has and one turn allows.
@@ -115,6 +124,7 @@ extension WireConnection {
                 transfer.connection.switched == nil
             else { return }
             receive(transfer)
+            sendAfterServer(transfer)
         }
     }
 
