@@ -330,6 +330,10 @@ final class HTTP3Exchange {
             return engine.wire.end(transfer, transfer.failure ?? failure(code))
         }
         if mustStartAgain { return engine.wire.restart(transfer, needsConnection: false) }
+        // The server may refuse the rest of the request after the complete response (RFC 9114, section 4.1).
+        if transfer.receiving.mustFinishEarly {
+            return engine.wire.end(transfer, nil, trailers: trailers, keeps: code == CURLE_OK)
+        }
         if code != CURLE_OK { return engine.wire.end(transfer, failure(code)) }
         guard hasHead else { return engine.wire.end(transfer, EngineFailure(kind: .head(.cutShort), message: "")) }
         engine.wire.end(transfer, nil, trailers: trailers, keeps: true)
