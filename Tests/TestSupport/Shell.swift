@@ -24,7 +24,7 @@ package enum Shell {
     }
 
     private static func run(_ script: String) -> [UInt8] {
-        guard let stream = unsafe popen(script, "r") else { return [] }
+        guard let stream = unsafe popen(script, "re") else { return [] }
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {

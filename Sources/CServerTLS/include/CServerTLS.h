@@ -1,5 +1,5 @@
 // The server's side of TLS, and certificates made at run time, for tests. Through the OpenSSL that libcurl has loaded, or otherwise the
-// system's.
+// system's. Also what Swift's module of the C library lacks for servers.
 #ifndef TRELLIS_SERVER_TLS_H
 #define TRELLIS_SERVER_TLS_H
 
@@ -57,5 +57,8 @@ bool ccurl_server_session_receive(struct ccurl_server_session *_Nonnull session,
 size_t ccurl_server_session_send(struct ccurl_server_session *_Nonnull session, void *_Nonnull bytes, size_t count);
 // Returns OpenSSL's words for the last failure.
 const char *_Nonnull ccurl_server_session_reason(const struct ccurl_server_session *_Nonnull session);
+
+// Accepts a connection as accept(2) does. No program that another thread starts inherits the socket.
+int ccurl_server_accept(int listener);
 
 #endif

@@ -1,4 +1,5 @@
 import CCurl
+import CServerTLS
 import Foundation
 import Glibc
 import Synchronization
@@ -127,13 +128,14 @@ final class LoopbackPair: Sendable {
     private let server: Int32
 
     init() throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let listener = socket(AF_INET, kind, 0)
         defer { close(listener) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let client = socket(AF_INET, kind, 0)
         self.client = client
         let isConnected = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
@@ -141,7 +143,7 @@ final class LoopbackPair: Sendable {
                     && getsockname(listener, pointer, &size) == 0 && connect(client, pointer, size) == 0
             }
         }
-        server = accept(listener, nil, nil)
+        server = ccurl_server_accept(listener)
         try #require(isConnected && server >= 0)
     }
 

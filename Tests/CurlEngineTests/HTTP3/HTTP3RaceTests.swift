@@ -13,7 +13,8 @@ struct HTTP3RaceTests {
         let descriptor: Int32
 
         init(port: UInt16) throws {
-            descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            let kind = SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+            descriptor = socket(AF_INET, Int32(kind), 0)
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian

@@ -22,7 +22,7 @@ struct FileUploadTests {
 
         /// Removes the file from the page cache, if the file system uses the page cache.
         func evict() throws {
-            let descriptor = unsafe open(path, O_RDONLY)
+            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
             try #require(descriptor >= 0)
             defer { close(descriptor) }
             // Only pages that were written to the disk can be removed.

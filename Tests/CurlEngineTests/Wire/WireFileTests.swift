@@ -170,7 +170,7 @@ struct WireFileTests {
     /// A file system may report an error that sockets have too.
     @Test func anErrorOfTheFileSystemIsNoEndOfTheConnection() {
         var ends: [Int32] = [-1, -1]
-        #expect(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        #expect(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
         defer { _ = close(ends[0]) }
         func isBroken(_ code: Int32) -> Bool {
             if case .broken(code) = FileReader.failure(code, on: ends[0]) { true } else { false }

@@ -1,3 +1,4 @@
+import CServerTLS
 import CurlEngine
 import Glibc
 
@@ -99,9 +100,8 @@ extension LoopbackSocket {
 
     /// Returns the next connection; `nil` if there is none now.
     func acceptNow() -> LoopbackSocket? {
-        let accepted = Glibc.accept(descriptor, nil, nil)
+        let accepted = ccurl_server_accept(descriptor)
         guard accepted >= 0 else { return nil }
-        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
         let socket = LoopbackSocket(accepted)
         socket.setNonBlocking()
         socket.sendWithoutDelay()

@@ -1,3 +1,4 @@
+import CServerTLS
 import CurlEngine
 import Glibc
 
@@ -127,11 +128,8 @@ final class LoopbackSocket: Sendable {
     /// Returns the next connection; `nil` if the listener was interrupted.
     func accept() throws -> LoopbackSocket? {
         while true {
-            let accepted = Glibc.accept(descriptor, nil, nil)
-            if accepted >= 0 {
-                _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
-                return LoopbackSocket(accepted)
-            }
+            let accepted = ccurl_server_accept(descriptor)
+            if accepted >= 0 { return LoopbackSocket(accepted) }
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EINVAL: return nil
