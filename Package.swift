@@ -203,7 +203,7 @@ let package = Package(
         .testTarget(
             name: "TrellisObservabilityTests",
             dependencies: [
-                "CurlEngine", "Trellis", "TrellisObservability", "TrellisTesting",
+                "CurlEngine", "TestSupport", "Trellis", "TrellisObservability", "TrellisTesting",
                 observed("InMemoryLogging", "swift-log"), observed("MetricsTestKit", "swift-metrics"),
                 observed("InMemoryTracing", "swift-distributed-tracing"),
             ] + observability, swiftSettings: settings),

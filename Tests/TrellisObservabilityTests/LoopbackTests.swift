@@ -2,6 +2,7 @@
 import FoundationEssentials
 import InMemoryTracing
 import MetricsTestKit
+import TestSupport
 import Testing
 import Tracing
 import Trellis
@@ -28,9 +29,7 @@ struct LoopbackTests {
 
     @Test func aRefusedConnectionIsAnError() async throws {
         let backends = Backends()
-        let server = try LoopbackServer.http { _ in .text("hello") }
-        let url = server.url("/")
-        server.stop()
+        let url = try ClosedPort().url()
         await #expect(throws: TrellisError.self) { try await backends { try await Session.observed(nil).data(url) } }
         #expect(backends.spans.map { $0["error.type"] } == [.string("connect")])
         #expect(backends.metrics.meters.map(\.lastValue) == [0])

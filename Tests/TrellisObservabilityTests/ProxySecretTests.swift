@@ -4,6 +4,7 @@ import InMemoryLogging
 import InMemoryTracing
 import Logging
 import MetricsTestKit
+import TestSupport
 import Testing
 import Tracing
 import Trellis
@@ -18,15 +19,13 @@ struct ProxySecretTests {
     /// The statuses of the proxy's responses; `nil` for a proxy that is gone.
     static let statuses: [Int?] = [200, 403, 407, nil]
 
-    private static func proxy(_ status: Int?) throws -> LoopbackServer {
-        let server = try LoopbackServer.http { request in
+    private static func proxy(_ status: Int) throws -> LoopbackServer {
+        try LoopbackServer.http { request in
             let isTunnel = request.method == "CONNECT" && status == 200
             let challenges = ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""]
             return .init(
-                isTunnel ? 503 : status ?? 500, headers: challenges.map { (name: "Proxy-Authenticate", value: $0) })
+                isTunnel ? 503 : status, headers: challenges.map { (name: "Proxy-Authenticate", value: $0) })
         }
-        if status == nil { server.stop() }
-        return server
     }
 
     /// Everything that the backends have got, as one text.
@@ -46,9 +45,10 @@ struct ProxySecretTests {
 
     @Test(arguments: statuses, Proxy.Authentication.allCases)
     func noTextHasASecret(_ status: Int?, _ authentication: Proxy.Authentication) async throws {
-        let server = try Self.proxy(status)
+        let server = try status.map(Self.proxy)
         let proxy = try Proxy(
-            server.url(""), username: "zelda", password: "pr0xySecret", authentication: authentication)
+            server?.url("") ?? ClosedPort().url(""), username: "zelda", password: "pr0xySecret",
+            authentication: authentication)
         let backends = Backends()
         let session = Session.observed(nil, .with { $0.createsCallSpans = true }) {
             $0.proxy = .always(proxy)
@@ -61,7 +61,7 @@ struct ProxySecretTests {
         let text = Self.text(of: backends)
         #expect(backends.spans.count > 1 && !backends.log.entries.isEmpty)
         #expect(text.contains("origin.invalid") && text.contains("http.client."))
-        if status != nil { #expect(!server.requests.isEmpty) }
+        if let server { #expect(!server.requests.isEmpty) }
         for secret in Self.secrets { #expect(!text.contains(secret), "\(secret): \(text)") }
     }
 }

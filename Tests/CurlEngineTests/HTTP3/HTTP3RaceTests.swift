@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -148,10 +149,7 @@ struct HTTP3RaceTests {
 
     @Test func aServerThatIsNotThereIsAFailureToConnect() async throws {
         let world = try World()
-        let other = try LoopbackServer { _ in }
-        let port = Int(other.port)
-        other.stop()
-        let outcome = await world.run.perform(try world.options(port: port))
+        let outcome = await world.run.perform(try world.options(port: ClosedPort().port))
         #expect(outcome.end?.failure?.kind == .connect)
         try await world.finish()
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 @_spi(Transport) import TrellisTesting
 
@@ -130,10 +131,7 @@ struct SwitchRefusalTests {
     }
 
     @Test func aServerThatIsNotThereIsAFailureToConnect() async throws {
-        let server = try LoopbackServer { _ in }
-        let url = server.url()
-        server.stop()
-        let run = SwitchRun()
+        let run = SwitchRun(), url = try ClosedPort().url()
         guard case .ended(_, _, let end) = await run.start(try SwitchRun.options(url)) else { return }
         #expect(end.failure?.kind == .connect)
         await run.run.finish()

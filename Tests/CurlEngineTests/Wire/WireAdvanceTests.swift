@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -100,8 +101,9 @@ struct WireAdvanceTests {
 
     @Test func aFailureIsReported() async throws {
         let world = try World()
-        let options = try world.options(upTo: 2)
-        world.server.stop()
+        let options = TransferOptions(
+            url: try WireURL(parsing: ClosedPort().url()), method: "GET", version: .http1, mayBeReplayed: true,
+            connectionCount: 2)
         #expect(await world.run.perform(options).end?.failure?.kind == .connect)
         #expect(await world.counts == (0, 0))
         await world.run.finish()

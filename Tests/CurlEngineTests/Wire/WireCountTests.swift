@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -63,11 +64,7 @@ struct WireCountTests {
     }
 
     @Test func aConnectionThatWasNotMadeDoesNotCount() async throws {
-        let server = try Self.server(), world = await World()
-        let url = server.url("/")
-        #expect(try await world.get(url).text == "good")
-        await world.untilTold([try WireURL(parsing: url).origin: 1])
-        server.stop()
+        let world = await World(), url = try ClosedPort().url()
         #expect(try await world.get(url).end?.failure?.kind == .connect)
         await world.untilTold([try WireURL(parsing: url).origin: 0])
         await world.run.finish()

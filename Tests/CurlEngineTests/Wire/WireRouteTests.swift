@@ -1,6 +1,7 @@
 import CCurl
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -225,10 +226,7 @@ struct WireRouteTests {
     }
 
     @Test func aProxyThatIsNotThereIsNamed() async throws {
-        let server = try Self.server()
-        let port = server.port
-        server.stop()
-        let run = EngineRun()
+        let run = EngineRun(), port = try ClosedPort().port
         let unreachable = await run.perform(
             try Self.get("http://one.invalid/", Self.route { $0.proxy = Self.proxy("127.0.0.1", port) }))
         #expect(unreachable.end?.failure?.kind == .proxy(name: "127.0.0.1:\(port)", .unreachable))

@@ -2,6 +2,7 @@ import CCurl
 import Dispatch
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -427,11 +428,8 @@ struct WireTransferTests {
     }
 
     @Test func aServerThatRefusesIsUnreachable() async throws {
-        let server = try Self.server(Self.good)
-        let url = server.url("/")
-        server.stop()
         let run = Self.run()
-        #expect(await run.perform(try EngineRun.get(url)).end?.failure?.kind == .connect)
+        #expect(await run.perform(try EngineRun.get(ClosedPort().url())).end?.failure?.kind == .connect)
         await run.finish()
     }
 

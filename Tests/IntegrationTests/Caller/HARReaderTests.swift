@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting
@@ -59,8 +60,7 @@ struct HARReaderTests {
         _ = try await session.data(
             Request(server.url("/echo"), method: .post, body: .string("été", contentType: "text/plain")))
         _ = try await session.data(Request(server.url("/"), method: .head))
-        server.stop()
-        _ = try? await session.data(server.url("/refused"))
+        _ = try? await session.data(ClosedPort().url("/refused"))
         await session.shutdown()
         try await recorder.finish()
         let reading = try await read("recording.har")

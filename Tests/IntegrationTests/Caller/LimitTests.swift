@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

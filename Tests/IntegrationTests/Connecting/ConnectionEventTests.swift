@@ -2,6 +2,7 @@ import CurlEngine
 import Foundation
 import HTTPTypes
 import Synchronization
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

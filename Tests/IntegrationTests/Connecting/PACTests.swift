@@ -1,6 +1,7 @@
 import CurlEngine
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

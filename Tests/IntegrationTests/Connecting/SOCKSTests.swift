@@ -1,5 +1,6 @@
 import CurlEngine
 import Foundation
+import TestSupport
 import Testing
 import Trellis
 import TrellisTesting

@@ -1,6 +1,7 @@
 import CurlEngine
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 import Trellis
 
@@ -144,9 +145,7 @@ struct CassetteServerTests {
     }
 
     @Test func aServerThatIsNotThere() async throws {
-        let server = try Self.makeServer()
-        let url = server.url("/")
-        server.stop()
+        let url = try ClosedPort().url()
         for mode in [CassetteMode.once, .none] {
             let session = Session(transport: CassetteTransport(folder.cassette(mode)))
             let error = await #expect(throws: TrellisError.self) { try await session.data(url) }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 import Trellis
 
@@ -213,9 +214,7 @@ struct FaultProxyTests {
     }
 
     @Test func aServerThatCannotBeReachedResetsTheClient() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
-        let proxy = try FaultProxy(to: gone)
+        let proxy = try FaultProxy(to: "127.0.0.1", port: ClosedPort().port)
         let session = Session()
         let error = await #expect(throws: TrellisError.self) {
             try await session.upload(Data("x".utf8), to: proxy.url())

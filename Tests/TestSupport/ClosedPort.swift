@@ -2,15 +2,15 @@ import Glibc
 
 /// A port of 127.0.0.1 that refuses connections. It stays reserved until the end of the process, so that no server of another process that
 /// runs at the same time gets it.
-struct ClosedPort: Sendable {
+package struct ClosedPort: Sendable {
     /// A failure of the system.
-    struct Failure: Error {
-        let code: CInt
+    package struct Failure: Error {
+        package let code: CInt
     }
 
-    let port: Int
+    package let port: Int
 
-    init() throws {
+    package init() throws {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
@@ -28,5 +28,5 @@ struct ClosedPort: Sendable {
     }
 
     /// Returns a URL with the port.
-    func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+    package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 }
