@@ -143,10 +143,10 @@ final class EventHub: Sendable {
     func known() -> Known { state.withLock { Known(version: $0.version, observers: $0.observers) } }
 
     /// Waits until the calls that have observers have sent the events of their results, ends all observers with the session, and waits
-    /// until the monitors have handled their events, at most for `limit` each. The readers of sequences read the events that they have,
-    /// too.
-    func finish(within limit: Duration) async {
-        await openCalls.end(within: limit)
+    /// until the monitors have handled their events, at most for `limit` each on a clock. The readers of sequences read the events that they
+    /// have, too.
+    func finish(within limit: Duration, on clock: any EngineClock = MonotonicClock.system) async {
+        await openCalls.end(within: limit, on: clock)
         let observers = state.withLock { state in
             state.hasEnded = true
             defer {
@@ -162,7 +162,7 @@ final class EventHub: Sendable {
         }
         // The monitors of single requests are no observers of all calls.
         for delivery in ending.values { delivery.queue.finish() }
-        await waitForEnd(of: ending.values.map(\.task), within: limit)
+        await waitForEnd(of: ending.values.map(\.task), within: limit, on: clock)
     }
 
     /// Sends an event of a detail to all observers of all calls that get it.

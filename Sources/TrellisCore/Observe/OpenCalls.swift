@@ -30,8 +30,8 @@ final class OpenCalls: Sendable {
         for waiter in waiters { waiter.resume(with: .success(())) }
     }
 
-    /// Waits until there are no calls, at most for `limit`.
-    func end(within limit: Duration) async {
+    /// Waits until there are no calls, at most for `limit` on a clock.
+    func end(within limit: Duration, on clock: any EngineClock) async {
         guard !isEmpty else { return }
         let task = Task.detached { [self] () -> Void in
             // The wait never fails.
@@ -41,7 +41,7 @@ final class OpenCalls: Sendable {
                 if isEmpty { resume() }
             }
         }
-        await waitForEnd(of: [task], within: limit)
+        await waitForEnd(of: [task], within: limit, on: clock)
         // The task does not outlive the wait.
         resume()
     }

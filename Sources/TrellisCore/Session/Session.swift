@@ -176,7 +176,7 @@ public final class Session: Sendable {
         await validations.end(within: .seconds(2), on: clock)
         network?.end()
         await upgrades.save()
-        await hub.finish(within: .seconds(2))
+        await hub.finish(within: .seconds(2), on: clock)
         life.end()
     }
 }
