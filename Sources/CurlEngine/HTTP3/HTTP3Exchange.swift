@@ -7,8 +7,8 @@ final class HTTP3Exchange {
     let transfer: Transfer
     let easy: EasyHandle
     unowned let group: HTTP3Group
-    /// The socket of the connection, from the instant at which the request is sent.
-    var socket: Int32?
+    /// The socket of the connection, from the instant at which the request is sent, and its generation.
+    var socket: (number: Int32, generation: UInt32)?
     /// The head of the response.
     private var head: HTTP3Head
     /// The last socket that was opened for the request since it was last about to be sent; -1 if there is none.

@@ -91,7 +91,7 @@ final class HTTP3Group: MultiHandle {
         guard remove(exchange.easy) else { return }
         exchange.easy.exchange = nil
         lastUse = loop.now
-        if let socket = exchange.socket { changeUsers(of: socket, by: -1) }
+        stopUsing(exchange)
     }
 
     /// Passes the paused directions of a request to libcurl.
@@ -133,12 +133,18 @@ final class HTTP3Group: MultiHandle {
     /// Records that a request is about to be sent on a socket.
     func begin(_ exchange: HTTP3Exchange, on socket: Int32, isNew: Bool) {
         // libcurl may send a request again, on another connection.
-        if let last = exchange.socket { changeUsers(of: last, by: -1) }
-        exchange.socket = socket
+        stopUsing(exchange)
+        exchange.socket = sockets[socket].map { (number: socket, generation: $0.generation) }
         if isNew, sockets[socket] != nil, let observer = configuration.connectionObserver {
             sockets[socket]?.observation = observer.begin(exchange.transfer.options.url.text)
         }
         changeUsers(of: socket, by: 1)
+    }
+
+    /// Records that a request has left its connection, whose socket may be closed, and its number another one's.
+    private func stopUsing(_ exchange: HTTP3Exchange) {
+        guard let (socket, generation) = exchange.socket, sockets[socket]?.generation == generation else { return }
+        changeUsers(of: socket, by: -1)
     }
 
     private func changeUsers(of socket: Int32, by change: Int) {

@@ -45,4 +45,35 @@ struct HTTP3ExchangeTests {
         #expect((end.failure == nil) == isComplete)
         await run.finish()
     }
+
+    private final class Observer: ConnectionObserver, ConnectionObservation {
+        let changes = Locked<[Bool]>([])
+
+        func begin(_ url: String) -> any ConnectionObservation { self }
+        func change(isIdle: Bool) { changes.withLock { $0.append(isIdle) } }
+        func end() {}
+    }
+
+    /// The request has not left its connection yet when libcurl closes that, and opens another one.
+    @Test func aSocketWithTheNumberOfAClosedOneIsAnotherConnection() async throws {
+        let observer = Observer()
+        var configuration = EngineConfiguration()
+        configuration.connectionObserver = observer
+        let run = EngineRun(configuration), options = try Self.options()
+        await run.onEngine {
+            let transfers = [run.engine.makeTransfer(options), run.engine.makeTransfer(options)]
+            Self.withExchanges(transfers, run.engine.configuration) { group, exchanges in
+                // No such descriptor is open.
+                let socket: Int32 = 1_000_000
+                for exchange in exchanges {
+                    group.didOpen(socket, for: exchange)
+                    group.begin(exchange, on: socket, isNew: true)
+                }
+                // The first request goes on somewhere else.
+                if let first = exchanges.first { group.begin(first, on: -1, isNew: false) }
+            }
+        }
+        #expect(observer.changes.withLock { $0 } == [false, false])
+        await run.finish()
+    }
 }
