@@ -214,7 +214,7 @@ final class HTTP3Exchange {
     // MARK: Bytes
 
     /// Receives one header line. Any result other than the length of the line makes libcurl end the request.
-    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard !transfer.isCancelled else { return 0 }
         transfer.activity.last = engine.now
         do throws(HeadFailure) {
@@ -235,7 +235,7 @@ final class HTTP3Exchange {
     }
 
     /// Receives bytes of the body. Any result other than their number or a pause makes libcurl end the request.
-    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !transfer.isCancelled else { return 0 }
         transfer.activity.last = engine.now
         guard hasHead else {
@@ -264,7 +264,7 @@ final class HTTP3Exchange {
 
     /// Ends the request at the end of a response that came before the end of the request's body: libcurl would wait for the rest.
     private func finishIfWhole() {
-        guard case .stream = transfer.options.body, transfer.isUploadUnderWay else { return }
+        guard transfer.isUploadUnderWay else { return }
         let status = unsafe Int(ccurl_get_long(easy.curl, CURLINFO_RESPONSE_CODE))
         let hasNoBody = WireHead.hasNoBody(method: transfer.options.method, status: status)
         guard hasNoBody || head.contentLength.map({ $0 <= transfer.receiving.count }) == true else { return }

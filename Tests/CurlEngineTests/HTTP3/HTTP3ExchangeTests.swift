@@ -12,14 +12,11 @@ struct HTTP3ExchangeTests {
     }
 
     /// Calls `body` with requests of one group.
-    private static func withExchanges(
-        _ transfers: [Transfer], _ configuration: EngineConfiguration,
-        _ body: (HTTP3Group, [HTTP3Exchange]) -> Void
-    ) {
+    private static func withExchanges(_ transfers: [Transfer], _ body: (HTTP3Group, [HTTP3Exchange]) -> Void) {
         guard let engine = transfers.first?.engine, let group = HTTP3Group(engine, watch: CallWatch()) else { return }
         withExtendedLifetime(group) {
             let exchanges = transfers.compactMap { transfer -> HTTP3Exchange? in
-                guard let easy = unsafe EasyHandle(configuration: configuration, share: nil) else { return nil }
+                guard let easy = unsafe EasyHandle(configuration: engine.configuration, share: nil) else { return nil }
                 return HTTP3Exchange(transfer, at: [], in: group, easy)
             }
             body(group, exchanges)
@@ -27,22 +24,27 @@ struct HTTP3ExchangeTests {
     }
 
     /// The server may refuse the rest of a request after the complete response (RFC 9114, section 4.1), in the same turn of the loop.
-    @Test(arguments: [true, false])
-    func aRefusalOfTheRestIsNoFailureAfterTheCompleteResponse(_ isComplete: Bool) async throws {
+    @Test(arguments: [TransferOptions.Body.stream(length: nil), .bytes([1, 2, 3])], ["xx", "x"])
+    func aRefusalOfTheRestIsNoFailureAfterTheWholeResponse(_ body: TransferOptions.Body, _ text: String) async throws {
         let run = EngineRun(), outcome = EngineRun.Outcome()
-        let options = try Self.options(.stream(length: nil))
+        let options = try Self.options(body)
         await run.onEngine {
             let transfer = run.engine.makeTransfer(options)
             transfer.delegate = outcome
             transfer.attempts = 1
-            transfer.receiving.mustFinishEarly = isComplete
-            Self.withExchanges([transfer], run.engine.configuration) { _, exchanges in
-                transfer.connection.http3.exchange = exchanges.first
-                exchanges.first?.didEnd(CURLE_HTTP3)
+            Self.withExchanges([transfer]) { _, exchanges in
+                guard let exchange = exchanges.first else { return }
+                transfer.connection.http3.exchange = exchange
+                for line in ["HTTP/3 200 \r\n", "content-length: 2\r\n", "\r\n"] {
+                    unsafe Array(line.utf8).withUnsafeBytes { _ = unsafe exchange.receiveHeader($0) }
+                }
+                unsafe Array(text.utf8).withUnsafeBytes { _ = unsafe exchange.receiveBody($0) }
+                exchange.didEnd(CURLE_HTTP3)
+                run.engine.applyChanges()
             }
         }
         let end = try #require(outcome.end)
-        #expect((end.failure == nil) == isComplete)
+        #expect(outcome.text == text && (end.failure == nil) == (text == "xx"))
         await run.finish()
     }
 
@@ -62,7 +64,7 @@ struct HTTP3ExchangeTests {
         let run = EngineRun(configuration), options = try Self.options()
         await run.onEngine {
             let transfers = [run.engine.makeTransfer(options), run.engine.makeTransfer(options)]
-            Self.withExchanges(transfers, run.engine.configuration) { group, exchanges in
+            Self.withExchanges(transfers) { group, exchanges in
                 // No such descriptor is open.
                 let socket: Int32 = 1_000_000
                 for exchange in exchanges {
