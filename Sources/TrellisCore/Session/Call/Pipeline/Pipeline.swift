@@ -915,11 +915,28 @@ package final class Pipeline: Sendable {
         try call.checkCancellation()
     }
 
-    /// Reads the certificates for a request, if they must be read. The first read has the limit on connecting.
+    /// Reads the certificates for a request, if they must be read.
+    ///
+    /// The read has a separate task: a task keeps the memory of its largest frame until it ends, and thousands of calls that wait for the
+    /// first read may then wait long for their responses.
     @inline(never)
     private func loadTrust(for request: Request) async throws {
+        let load = Task { try await trustChanges(for: request) }
+        let changes = try await withTaskCancellationHandler {
+            try await load.value
+        } onCancel: {
+            load.cancel()
+        }
+        for change in changes {
+            tell { .trustFilesChanged(change.paths, change.error) }
+        }
+    }
+
+    /// Reads the certificates for a request, and returns the changes of their files. The first read has the limit on connecting.
+    @inline(never)
+    private func trustChanges(for request: Request) async throws -> [TrustEntry.Change] {
         let preparation = session.preparation
-        let changes = try await call.waiting(for: .trustFiles) {
+        return try await call.waiting(for: .trustFiles) {
             try await preparation.loadTrust(for: request, now: call.clock.now()) {
                 preparation.limits(of: request, delivery: call.delivery).connect.map { limit in
                     TrustFileLimit(
@@ -927,9 +944,6 @@ package final class Pipeline: Sendable {
                         elapsed: { self.context.elapsed }, isZero: limit == 0)
                 }
             }
-        }
-        for change in changes {
-            tell { .trustFilesChanged(change.paths, change.error) }
         }
     }
 
