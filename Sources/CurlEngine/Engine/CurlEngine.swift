@@ -234,7 +234,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 extension CurlEngine {
     /// Delivers more of the decoded bytes, and the end of the transfer after all of them were taken.
     func finishHeld(_ transfer: Transfer) {
-        guard let end = transfer.receiving.heldEnd, !transfer.isCancelled else { return }
+        guard let end = transfer.receiving.heldEnd?.value, !transfer.isCancelled else { return }
         let isDecoded = transfer.decodeFurther()
         guard !isDecoded || !transfer.isHeldUp, !transfer.isCancelled else { return }
         let failure = isDecoded ? transfer.finishDecoding() : transfer.failure

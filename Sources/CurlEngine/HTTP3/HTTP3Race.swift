@@ -107,15 +107,15 @@ struct HTTP3Progress {
     var isProbe = false
     /// Whether the probe has a connection.
     var isConnected = false
-    /// The measurements of the connection, if it was made for the transfer.
-    var made: TransferReport?
+    /// The measurements of the connection, if it was made for the transfer, in a box as ``BodyReceiving/heldEnd``.
+    var made: Boxed<TransferReport>?
     /// The microseconds that the race took before the transfer was passed to libcurl.
     var delay: Int64 = 0
 
     /// Adds the making of the connection to the measurements of the transfer.
     func complete(_ report: inout TransferReport) {
         if report.firstByte > 0 { report.firstByte += delay }
-        guard let made, report.isReusedConnection else { return }
+        guard let made = made?.value, report.isReusedConnection else { return }
         report.isReusedConnection = false
         (report.nameLookup, report.connect, report.tls) = (made.nameLookup, made.connect, made.tls)
     }

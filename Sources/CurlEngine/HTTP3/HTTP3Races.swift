@@ -117,7 +117,7 @@ final class HTTP3Races {
             }
             if isWon {
                 if race.isFirst(transfer), !end.report.isReusedConnection {
-                    transfer.connection.http3.made = end.report
+                    transfer.connection.http3.made = Boxed(end.report)
                 }
                 transfer.connection.http3.delay = race.elapsed
                 useHTTP3(transfer)

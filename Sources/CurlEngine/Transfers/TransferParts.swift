@@ -87,8 +87,9 @@ struct BodyReceiving {
     var codings: [String] = []
     /// The decoder of the response body, if the body has content codings.
     var decoder: ContentDecoder?
-    /// The end of the transfer, if the response was complete before the reader had taken all decoded bytes.
-    var heldEnd: TransferEnd?
+    /// The end of the transfer, if the response was complete before the reader had taken all decoded bytes. In a box, because every
+    /// transfer that waits would have room for it.
+    var heldEnd: Boxed<TransferEnd>?
     /// Whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false
 }

@@ -290,7 +290,7 @@ extension WireTable {
         guard !transfer.isCancelled else { return }
         let end = TransferEnd(failure: cause, trailers: trailers, report: report)
         if cause == nil, transfer.isHeldUp {
-            transfer.receiving.heldEnd = end
+            transfer.receiving.heldEnd = Boxed(end)
         } else {
             engine.report(end, of: transfer)
         }
