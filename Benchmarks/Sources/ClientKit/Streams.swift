@@ -4,9 +4,13 @@ import Glibc
 /// Measures `waiting-streams`: the requests that the server has received and does not answer, while nothing happens.
 func measureWaitingStreams(_ client: some Client, _ work: Work) async {
     let idle = Report()
-    let requests = Task {
+    // The authorities have been read before the other requests begin, as in a program that has run for a while. The server answers one
+    // question at a time.
+    let first = Task { _ = try? await client.get(work.url) }
+    _ = await ask("/control/open/1", work)
+    let others = Task {
         await withTaskGroup(of: Void.self) { group in
-            for index in 0..<work.concurrency {
+            for index in 1..<work.concurrency {
                 let url = work.urls[index % work.urls.count]
                 group.addTask { _ = try? await client.get(url) }
             }
@@ -18,8 +22,8 @@ func measureWaitingStreams(_ client: some Client, _ work: Work) async {
     report.takeIdleMemory(from: idle)
     usleep(UInt32(work.seconds * 1e6))
     report.stop()
-    requests.cancel()
-    await requests.value
+    for requests in [first, others] { requests.cancel() }
+    for requests in [first, others] { await requests.value }
     report.print(requests: 1)
 }
 
