@@ -136,21 +136,35 @@ final class ChunkReader: Sendable {
     /// - Throws: The errors of the source; ``TrellisError`` of kind ``TrellisError/Kind/other`` if another reader has ended the reading of
     ///   the body; `CancellationError` only in a cancelled task.
     func next() async throws -> Data? {
-        if let error = token.errorOfFurtherReader, !hasEnded.load(ordering: .relaxed) { throw completed(error) }
+        // Thousands of readers may wait here. An error takes kilobytes of the frame of a function that makes or reads one.
+        try checkOtherReaders()
         do {
             let chunk = try await source.next()
             wasRefused.store(false, ordering: .relaxed)
             if chunk == nil { end(.complete) }
             return chunk
-        } catch is CancellationError {
-            guard Task.isCancelled else { throw completed(token.errorOfCancelledTransfer) }
-            end(.brokenOff)
-            throw CancellationError()
         } catch {
-            let reason = (error as? TrellisError)?.reason
-            wasRefused.store(reason == TrellisError.secondReader.reason, ordering: .relaxed)
-            throw completed(error)
+            throw ended(with: error)
         }
+    }
+
+    /// Throws an error if another reader has ended the reading of the body.
+    @inline(never)
+    private func checkOtherReaders() throws {
+        if let error = token.errorOfFurtherReader, !hasEnded.load(ordering: .relaxed) { throw completed(error) }
+    }
+
+    /// Ends the reading after an error of the source. Returns the error for the reader.
+    @inline(never)
+    private func ended(with error: any Error) -> any Error {
+        if error is CancellationError {
+            guard Task.isCancelled else { return completed(token.errorOfCancelledTransfer) }
+            end(.brokenOff)
+            return error
+        }
+        let reason = (error as? TrellisError)?.reason
+        wasRefused.store(reason == TrellisError.secondReader.reason, ordering: .relaxed)
+        return completed(error)
     }
 
     private func end(_ end: BodyReadingEnd) {
