@@ -143,8 +143,8 @@ final class EventHub: Sendable {
     func known() -> Known { state.withLock { Known(version: $0.version, observers: $0.observers) } }
 
     /// Waits until the calls that have observers have sent the events of their results, ends all observers with the session, and waits
-    /// until the monitors have handled their events, at most for `limit` each on a clock. The readers of sequences read the events that they
-    /// have, too.
+    /// until the monitors have handled their events, at most for `limit` each. The readers of sequences read the events that they have,
+    /// too.
     func finish(within limit: Duration, on clock: any EngineClock = MonotonicClock.system) async {
         await openCalls.end(within: limit, on: clock)
         let observers = state.withLock { state in
