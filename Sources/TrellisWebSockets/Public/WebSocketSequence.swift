@@ -54,21 +54,14 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
         public mutating func next() async throws -> WebSocket? {
             guard !isEnded else { return nil }
             do {
-                if let last = current.take() {
-                    await last.end(.normalClosure)
-                    let delay = backoff.delay(
-                        after: last.closeCode, hasMessages: last.hasMessages, random: sequence.random())
-                    guard let delay else { throw await last.endError }
-                    try await wait(delay)
-                }
+                if let last = current.take() { try await leave(last) }
                 while true {
                     do {
                         let socket = try await sequence.open()
                         current = socket
                         return socket
-                    } catch let error as TrellisError {
-                        guard let delay = backoff.delay(after: error, random: sequence.random()) else { throw error }
-                        try await wait(delay)
+                    } catch {
+                        try await wait(delay(after: error))
                     }
                 }
             } catch {
@@ -77,6 +70,31 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
             }
         }
 
+        /// Closes the last connection, and waits before the next one.
+        @inline(never)
+        private mutating func leave(_ last: WebSocket) async throws {
+            await last.end(.normalClosure)
+            let delay = backoff.delay(
+                after: last.closeCode, hasMessages: last.hasMessages, random: sequence.random())
+            guard let delay else { throw await endError(of: last) }
+            try await wait(delay)
+        }
+
+        // The functions that have errors are not inlined: the task that reads the messages would keep the memory of their large frames.
+
+        @inline(never)
+        private func endError(of last: WebSocket) async -> any Error { await last.endError }
+
+        /// Returns the time to wait after a failure to connect. Throws the error if a new connection cannot correct it, or is not allowed.
+        @inline(never)
+        private mutating func delay(after error: any Error) throws -> Duration {
+            guard let failure = error as? TrellisError,
+                let delay = backoff.delay(after: failure, random: sequence.random())
+            else { throw error }
+            return delay
+        }
+
+        @inline(never)
         private func wait(_ duration: Duration) async throws {
             guard try await sequence.session.timekeeper.delay(for: duration) else {
                 throw TrellisError(.cancelled(.sessionShutDown))
