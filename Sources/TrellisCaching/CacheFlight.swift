@@ -13,7 +13,16 @@ final class CacheFlight: Sendable {
         case left
     }
 
-    private typealias Waiter = CheckedContinuation<Outcome?, Never>
+    private struct Waiter {
+        let continuation: CheckedContinuation<Outcome?, Never>
+        let context: CallContext
+
+        /// Ends the wait. The call waits no more even before its task runs: a test clock must not move until then.
+        func resume(returning outcome: Outcome?) {
+            context.noteWaitForSharedAnswer(begins: false)
+            continuation.resume(returning: outcome)
+        }
+    }
 
     private struct State {
         var outcome: Outcome?
@@ -41,21 +50,22 @@ final class CacheFlight: Sendable {
         for waiter in waiters.values { waiter.resume(returning: outcome) }
     }
 
-    /// Waits for the end of the request. Returns `nil` in a cancelled task.
-    func wait() async -> Outcome? {
+    /// Waits for the end of the request, in a call. Returns `nil` in a cancelled task.
+    func wait(in context: CallContext) async -> Outcome? {
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
         return await withTaskCancellationHandler {
-            await withContinuation { (waiter: Waiter) in
+            await withContinuation { (continuation: CheckedContinuation<Outcome?, Never>) in
                 let (mustWait, outcome) = state.withLock { state -> (Bool, Outcome?) in
                     if let outcome = state.outcome { return (false, outcome) }
                     if state.cancelled.remove(number) != nil { return (false, nil) }
-                    state.waiters[number] = waiter
+                    state.waiters[number] = Waiter(continuation: continuation, context: context)
+                    context.noteWaitForSharedAnswer(begins: true)
                     return (true, nil)
                 }
-                if !mustWait { waiter.resume(returning: outcome) }
+                if !mustWait { continuation.resume(returning: outcome) }
             }
         } onCancel: {
             let waiter = state.withLock { state in

@@ -23,17 +23,26 @@ extension TestClock: SessionClock {
         package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
 
         /// Adds a session or a call to the ones that ``TestClock/advance(by:)`` waits for.
-        package func follow(_ object: any AnyObject & Sendable) { clock.followed.withLock { $0.add(object) } }
+        package func follow(_ object: any AnyObject & Sendable) {
+            if let call = object as? Call { ClockWork.current?.note(call.id) }
+            clock.followed.withLock { $0.add(object) }
+        }
 
         /// Counts a wait for an instant of the clock.
-        package func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {
-            let key = call.map { ObjectIdentifier($0) }
+        package func noteWait(of call: (any AnyObject & Sendable)?, isLimit: Bool, begins: Bool) {
+            let (key, difference) = (call.map { ObjectIdentifier($0) }, begins ? 1 : -1)
             clock.state.update { state in
-                let count = state.waits[key, default: 0] + (begins ? 1 : -1)
-                state.waits[key] = count == 0 ? nil : count
+                if !isLimit { state.pauses += difference }
+                if let key {
+                    let count = state.waits[key, default: 0] + difference
+                    state.waits[key] = count == 0 ? nil : count
+                }
                 state.version += 1
             }
         }
+
+        /// Adds to the tasks that ``TestClock/advance(by:)`` waits for.
+        package func beginWork(for number: UInt64) -> ClockWork? { ClockWork(for: number) }
     }
 
     /// The clock as a session's engine sees it.
@@ -84,27 +93,27 @@ extension TestClock {
     }
 
     /// What does not change while every call waits.
-    private struct Rest: Hashable {
+    struct Rest: Hashable {
         var exchanges: [SessionEngines.ExchangeCounts] = []
         var calls: Int
         var waits: Int
     }
 
     /// Returns the state of the sessions if every call waits, and `nil` if one does not.
-    private func rest() async -> Rest? {
+    func rest() async -> Rest? {
         let sessions = followed.withLock { $0.liveSessions }
         for session in sessions { await session.engines.settle() }
         let (calls, callCount) = followed.withLock { ($0.liveCalls, $0.count) }
+        let underWay = Set(calls.compactMap { ($0 as? Call).flatMap { $0.isUnderWay ? $0.id : nil } })
         let state = state.value
-        let sleepers = (
-            calls: Set(state.waits.keys.compactMap { $0 }),
-            hasOthers: state.waits[nil] != nil || state.instants.values.contains { $0 > state.elapsed }
-        )
+        // A task whose instant has come is about to continue.
+        guard state.instants.values.allSatisfy({ $0 > state.elapsed }) else { return nil }
         var rest = Rest(calls: callCount, waits: state.version)
         for session in sessions {
             guard
                 let exchanges = session.engines.countsIfQuiet(
-                    of: session, calls, sleepers: sleepers, isPeerAtWork: PeerWork.isUnderWay(of:))
+                    of: session, calls, waits: state.waits,
+                    isWorkAtRest: { ClockWork.isAtRest(for: $0, beside: underWay) })
             else { return nil }
             rest.exchanges.append(exchanges)
         }

@@ -43,14 +43,16 @@ public final class TestClock: Clock {
         /// The instants that tasks await with ``TestClock/sleep(until:tolerance:)``.
         var instants: [Int: Duration] = [:]
         var nextSleeper = 0
-        /// The numbers of waits of sessions, by call.
-        var waits: [ObjectIdentifier?: Int] = [:]
+        /// The number of pauses of sessions.
+        var pauses = 0
+        /// The numbers of pauses and limits on waits of calls, by call.
+        var waits: [ObjectIdentifier: Int] = [:]
         /// The number of waits of sessions that have begun or ended.
         var version = 0
 
         /// The number of tasks that wait for a later instant.
         var sleeperCount: Int {
-            instants.values.count { $0 > elapsed } + waits.values.reduce(0, +)
+            instants.values.count { $0 > elapsed } + pauses
         }
     }
 
@@ -85,9 +87,10 @@ public final class TestClock: Clock {
     /// clock's sessions has a result, or waits for the clock, its peer or another call.
     ///
     /// The peer of a call is at work while the closure of a ``MockTransport``, ``MockRouter`` or ``InProcessTransport`` runs, unless the
-    /// closure waits for a clock or a ``LoopbackServer/Gate``. Nothing is known of a peer on a socket: wait for its event first. A step
-    /// that waits for anything but ``/Trellis/CallContext/wait(for:)`` looks like one that works. Such steps are waited for at most five
-    /// seconds of the system's time. Returns early in a cancelled task.
+    /// closure waits for a clock, a ``LoopbackServer/Gate``, or a call that it makes. So is the source of a body, a resolver, an evaluator,
+    /// a selection of proxies, or the refresh of a credential. Nothing is known of a peer on a socket: wait for its event first. A step
+    /// that waits for anything but ``/Trellis/CallContext/wait(for:)`` looks like one that works. What looks like work is waited for at
+    /// most five seconds of the system's time. Returns early in a cancelled task.
     ///
     /// - Parameter duration: The time to move the clock by, which must not be negative.
     public func advance(by duration: Duration) async {

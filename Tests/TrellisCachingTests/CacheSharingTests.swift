@@ -141,7 +141,6 @@ struct CacheSharingTests {
         try await world.transport.waitUntilRequested(count: 2)
         await untilWaiting(1, world)
         // The second wait has a second left. With five of them, it would not end here.
-        await clock.waitForSleepers()
         clock.move(by: .seconds(1))
         try await world.transport.waitUntilRequested(count: 3)
         gate.open()

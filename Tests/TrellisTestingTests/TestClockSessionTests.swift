@@ -154,33 +154,33 @@ struct TestClockSessionTests {
     @Test func aPeerThatNeedNotWaitIsAtWork() async throws {
         let call = UInt64.max - 1
         let (isMet, wasAtWork) = (LoopbackServer.Waiters(true), Locked(false))
-        let work = PeerWork.beginning(of: call) {
+        let work = ClockWork.beginning(of: call) {
             try? await isMet.wait { isMet in
-                wasAtWork.withLock { $0 = PeerWork.isUnderWay(of: call) }
+                wasAtWork.withLock { $0 = ClockWork.isAtRest(for: call) == false }
                 return isMet
             }
         }
         await work()
         #expect(wasAtWork.withLock { $0 })
-        #expect(!PeerWork.isUnderWay(of: call))
+        #expect(ClockWork.isAtRest(for: call) == nil)
     }
 
     /// A peer with several tasks that wait is one peer that rests: another peer of the same call is at work all the same.
     @Test func aPeerRestsOnceHoweverManyOfItsTasksWait() async throws {
         let call = UInt64.max
-        let other = PeerWork.beginning(of: call) {}
-        let waiting = PeerWork.beginning(of: call) {
-            let peer = PeerWork.current
+        let other = ClockWork.beginning(of: call) {}
+        let waiting = ClockWork.beginning(of: call) {
+            let peer = ClockWork.current
             for _ in 1...2 { peer?.pause() }
-            #expect(PeerWork.isUnderWay(of: call))
+            #expect(ClockWork.isAtRest(for: call) == false)
             await other()
-            #expect(!PeerWork.isUnderWay(of: call))
+            #expect(ClockWork.isAtRest(for: call) == true)
             peer?.resume()
-            #expect(!PeerWork.isUnderWay(of: call))
+            #expect(ClockWork.isAtRest(for: call) == true)
             peer?.resume()
-            #expect(PeerWork.isUnderWay(of: call))
+            #expect(ClockWork.isAtRest(for: call) == false)
         }
         await waiting()
-        #expect(!PeerWork.isUnderWay(of: call))
+        #expect(ClockWork.isAtRest(for: call) == nil)
     }
 }

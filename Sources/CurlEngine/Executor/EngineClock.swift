@@ -53,13 +53,29 @@ package protocol EngineClock: AnyObject, Sendable {
     func follow(_ object: any AnyObject & Sendable)
     /// Takes note that a task begins or ends a wait for an instant of the clock. The default does nothing.
     ///
-    /// - Parameter call: The call that waits; `nil` if none does.
-    func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool)
+    /// - Parameters:
+    ///   - call: The call that waits; `nil` if none does.
+    ///   - isLimit: Whether the wait is the limit on something else.
+    func noteWait(of call: (any AnyObject & Sendable)?, isLimit: Bool, begins: Bool)
+    /// Takes note of a task that is about to run code of the user's, or of a peer's, for a call with a number. The default does nothing.
+    func beginWork(for number: UInt64) -> ClockWork?
 }
 
 extension EngineClock {
     package func follow(_ object: any AnyObject & Sendable) {}
-    package func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {}
+    package func noteWait(of call: (any AnyObject & Sendable)?, isLimit: Bool, begins: Bool) {}
+    package func beginWork(for number: UInt64) -> ClockWork? { nil }
+
+    /// Returns a function that performs work for a call with a number, as ``beginWork(for:)`` begins it. It must be called.
+    package func working<Value: Sendable>(
+        for number: UInt64, _ body: @escaping @Sendable () async throws -> Value
+    ) -> @Sendable () async throws -> Value {
+        guard let work = beginWork(for: number) else { return body }
+        return {
+            defer { work.end() }
+            return try await work.perform(body)
+        }
+    }
 }
 
 /// The monotonic clock of the system.

@@ -10,10 +10,12 @@ extension EngineExecutor {
     }
 
     /// Suspends the calling task as ``delay(for:of:)`` does, until an instant of the engine's clock.
+    ///
+    /// - Parameter isLimit: Whether the time is the limit on something else that the call waits for.
     package func delay(
-        until instant: EngineInstant, of call: (any AnyObject & Sendable)? = nil
+        until instant: EngineInstant, of call: (any AnyObject & Sendable)? = nil, isLimit: Bool = false
     ) async throws -> Bool {
-        let delay = EngineDelay(of: call)
+        let delay = EngineDelay(of: call, isLimit: isLimit)
         let outcome = await withTaskCancellationHandler {
             await withContinuation { continuation in
                 guard delay.begin(continuation) else { return }
@@ -60,8 +62,9 @@ private final class EngineDelay: Sendable {
 
     private let state = Locked(State())
     private let call: (any AnyObject & Sendable)?
+    private let isLimit: Bool
 
-    init(of call: (any AnyObject & Sendable)?) { self.call = call }
+    init(of call: (any AnyObject & Sendable)?, isLimit: Bool) { (self.call, self.isLimit) = (call, isLimit) }
 
     /// Stores the continuation. Returns `false` if the wait has already ended; the continuation is resumed then.
     func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
@@ -78,13 +81,13 @@ private final class EngineDelay: Sendable {
         guard !loop.mustEnd else { return finish(.engineEnded) }
         let timer = EngineTimer(Target(self))
         // Before another thread can end the wait, and note that: the clock must not learn of the end first.
-        loop.clock.noteWait(of: call, begins: true)
+        loop.clock.noteWait(of: call, isLimit: isLimit, begins: true)
         let hasEnded = state.withLock { state in
             guard state.end == nil else { return true }
             (state.timer, state.clock) = (timer, loop.clock)
             return false
         }
-        if hasEnded { return loop.clock.noteWait(of: call, begins: false) }
+        if hasEnded { return loop.clock.noteWait(of: call, isLimit: isLimit, begins: false) }
         loop.set(timer, at: instant)
     }
 
@@ -107,7 +110,7 @@ private final class EngineDelay: Sendable {
             return (state.waiter, state.clock)
         }
         // Before the task continues: a call that runs does not wait.
-        clock?.noteWait(of: call, begins: false)
+        clock?.noteWait(of: call, isLimit: isLimit, begins: false)
         waiter?.resume(returning: end)
     }
 }

@@ -117,6 +117,8 @@ import CCurl
         return loop.now
     }
 
+    /// The engine's clock.
+    package var clock: any EngineClock { loop.clock }
     /// The current instant on the engine's clock, read now. For code on any thread.
     package var latest: EngineInstant { loop.latest }
 

@@ -250,20 +250,9 @@ struct CacheTransaction {
         let (context, limit, start) = (pipeline.context, rest, pipeline.context.now)
         guard limit > .zero else { return .notStored }
         defer { rest -= .nanoseconds(context.now.nanoseconds(since: start)) }
-        let outcome = await context.waitingForSharedAnswer {
-            await withTaskGroup(of: CacheFlight.Outcome?.self) { group in
-                group.addTask { await flight.wait() }
-                group.addTask {
-                    try? await context.pause(for: limit)
-                    return .notStored
-                }
-                let first = await group.next() ?? nil
-                group.cancelAll()
-                return first
-            }
-        }
+        let outcome = try? await context.result(within: limit) { await flight.wait(in: context) ?? .left }
         try Task.checkCancellation()
-        return outcome ?? .left
+        return outcome ?? .notStored
     }
 }
 

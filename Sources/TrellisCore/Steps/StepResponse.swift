@@ -119,14 +119,9 @@ extension StepResponse {
         defer { token.source.cancel(explicitly: false) }
         let length = response.headers[.contentLength].flatMap { Int($0) } ?? 0
         guard length <= Self.discardLimit else { return }
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                var remaining = Self.discardLimit
-                while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
-            }
-            group.addTask { try? await context.pause(for: Self.discardTimeout) }
-            await group.next()
-            group.cancelAll()
+        _ = try? await context.result(within: Self.discardTimeout) {
+            var remaining = Self.discardLimit
+            while remaining > 0, let chunk = try await token.source.next() { remaining -= chunk.count }
         }
     }
 }

@@ -24,7 +24,7 @@ final class CassetteExchange: CommandedTask {
     /// Begins the attempt, in a task without the values of the present one: a transport that takes the place of others for the present
     /// task is this one, and does not apply to the requests that are recorded.
     func begin() {
-        let work = PeerWork.beginning(of: request.callNumber) { await self.run() }
+        let work = ClockWork.beginning(of: request.callNumber) { await self.run() }
         commands.run(in: Task.detached { await work() })
     }
 

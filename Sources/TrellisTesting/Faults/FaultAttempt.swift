@@ -76,7 +76,7 @@ final class FaultAttempt: TransportTask {
     func begin() {
         let mayStart = faults.allSatisfy { $0.stage == .exchange && !$0.precedesResponse }
         if mayStart { startInner() }
-        let work = PeerWork.beginning(of: request.callNumber) { await self.run(hasStarted: mayStart) }
+        let work = ClockWork.beginning(of: request.callNumber) { await self.run(hasStarted: mayStart) }
         let run = Task { await work() }
         task.withLock { $0 = run }
     }

@@ -43,7 +43,7 @@ extension LoopbackServer {
             let condition: @Sendable (Value) -> Bool
             let continuation: CheckedContinuation<Void, any Error>
             /// The peer that waits; `nil` if another task does.
-            let peer: PeerWork?
+            let peer: ClockWork?
 
             func resume(with result: Result<Void, any Error> = .success(())) {
                 peer?.resume()
@@ -89,7 +89,7 @@ extension LoopbackServer {
             defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
                 try await withThrowingContinuation { continuation in
-                    enter(id, Waiter(condition: condition, continuation: continuation, peer: PeerWork.current))
+                    enter(id, Waiter(condition: condition, continuation: continuation, peer: ClockWork.current))
                 }
             } onCancel: {
                 leave(id)

@@ -35,7 +35,7 @@ final class MockExchange: CommandedTask {
     }
 
     func begin() {
-        let work = PeerWork.beginning(of: request.callNumber) { await self.run() }
+        let work = ClockWork.beginning(of: request.callNumber) { await self.run() }
         commands.run(in: Task { await work() })
     }
 

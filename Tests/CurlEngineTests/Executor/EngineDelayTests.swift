@@ -133,7 +133,7 @@ struct EngineDelayTests {
 
         func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
 
-        func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {
+        func noteWait(of call: (any AnyObject & Sendable)?, isLimit: Bool, begins: Bool) {
             if begins { task.withLock { $0 }?.cancel() }
             notes.withLock { $0.append(begins) }
         }

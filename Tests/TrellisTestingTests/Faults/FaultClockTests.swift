@@ -34,7 +34,7 @@ struct FaultClockTests {
         func transportIsConnected() { events.transportIsConnected() }
         func transportDidReceiveInformational(_ head: ResponseHead) { events.transportDidReceiveInformational(head) }
         func transportDidReceiveHead(_ head: ResponseHead) {
-            transport.wasAtWork.withLock { $0.append(PeerWork.isUnderWay(of: call)) }
+            transport.wasAtWork.withLock { $0.append(ClockWork.isAtRest(for: call) == false) }
             events.transportDidReceiveHead(head)
         }
         func transportDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
@@ -52,7 +52,7 @@ struct FaultClockTests {
         let call = Task { try await session.string("http://server.test/") }
         let attempt = try await scripted.nextAttempt()
         let number = try #require(transport.call.withLock { $0 })
-        while PeerWork.isUnderWay(of: number), !Task.isCancelled { await Task.yield() }
+        while ClockWork.isAtRest(for: number) == false, !Task.isCancelled { await Task.yield() }
         attempt.respond("done")
         #expect(try await call.value == "done")
         #expect(transport.wasAtWork.withLock { $0 } == [true])

@@ -22,20 +22,24 @@ final class BodyPump: Sendable {
     }
 
     private let state = Locked(State())
+    /// The source's task as a clock sees it that waits for tasks.
+    private let work: ClockWork?
 
     /// Starts the source.
     ///
     /// - Parameter readsFiles: Whether the transport reads the bytes of a file itself.
     init(_ source: PreparedRequest.StreamedBody, into request: ExchangeActor, readsFiles: Bool) {
         let target = Target(request)
+        work = request.executor.clock.beginWork(for: request.prepared.callID)
         let task = Task { [self] in
+            defer { work?.end() }
             do {
-                if readsFiles, let path = source.file, let length = source.length {
-                    try await send(fileAt: path, length: length, to: target)
+                let trailers: HTTPFields?
+                if let work {
+                    trailers = try await work.perform { try await self.sendAll(source, to: target, readsFiles) }
                 } else {
-                    try await send(source, to: target)
+                    trailers = try await sendAll(source, to: target, readsFiles)
                 }
-                let trailers = try await source.trailers?()
                 target.request?.submit { $0.finishSending(trailers: trailers, from: self) }
             } catch {
                 let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
@@ -43,6 +47,18 @@ final class BodyPump: Sendable {
             }
         }
         state.withLock { $0.task = task }
+    }
+
+    /// Sends the body, and returns the fields after it.
+    private func sendAll(
+        _ source: PreparedRequest.StreamedBody, to target: Target, _ readsFiles: Bool
+    ) async throws -> HTTPFields? {
+        if readsFiles, let path = source.file, let length = source.length {
+            try await send(fileAt: path, length: length, to: target)
+        } else {
+            try await send(source, to: target)
+        }
+        return try await source.trailers?()
     }
 
     private func send(_ source: PreparedRequest.StreamedBody, to target: Target) async throws {
@@ -88,6 +104,7 @@ final class BodyPump: Sendable {
                         return .success(())
                     }
                     state.waiter = waiter
+                    work?.pause()
                     return nil
                 }
                 if let result { waiter.resume(with: result) }
@@ -108,7 +125,7 @@ final class BodyPump: Sendable {
             state.waiter = nil
             return waiter
         }
-        waiter?.resume()
+        resume(waiter)
     }
 
     /// Cancels the source.
@@ -118,7 +135,15 @@ final class BodyPump: Sendable {
             defer { (state.waiter, state.task) = (nil, nil) }
             return (state.waiter, state.task)
         }
-        waiter?.resume(throwing: CancellationError())
+        resume(waiter, with: .failure(CancellationError()))
         task?.cancelOffEngine()
+    }
+
+    private func resume(
+        _ waiter: CheckedContinuation<Void, any Error>?, with result: Result<Void, any Error> = .success(())
+    ) {
+        guard let waiter else { return }
+        work?.resume()
+        waiter.resume(with: result)
     }
 }

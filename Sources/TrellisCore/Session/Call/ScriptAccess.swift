@@ -11,7 +11,7 @@ struct ScriptAccess: ProxyScriptAccess {
 
     var now: EngineInstant { context.now }
 
-    func wait(for duration: Duration) async throws { try await context.pause(for: duration) }
+    func wait(for duration: Duration) async throws { try await context.waitForLimit(now.advanced(by: duration)) }
 
     private static func failure(_ reason: String, mayBeTransient: Bool = false) -> TrellisError {
         TrellisError(.proxyFailed(.script(reason, mayBeTransient: mayBeTransient)))
@@ -51,8 +51,10 @@ struct ScriptAccess: ProxyScriptAccess {
     ) async throws -> (Data, Response) {
         if !preparation.trust.isConstant {
             let time = preparation.configuration.timeouts.connect ?? RequestPreparation.scriptLimit
+            let end = now.advanced(by: time)
             let limit = TrustFileLimit(
-                wait: { try await wait(for: time) }, elapsed: { .nanoseconds(now.nanoseconds(since: start)) },
+                wait: { try await context.waitForLimit(end, isAtRest: false) },
+                elapsed: { .nanoseconds(now.nanoseconds(since: start)) },
                 isZero: time <= .zero)
             _ = try await preparation.loadTrust(for: request, now: now) { limit }
         }
@@ -77,10 +79,8 @@ struct ScriptAccess: ProxyScriptAccess {
         let clock = context.call.clock
         let elapsed = Duration.nanoseconds(now.nanoseconds(since: start))
         let rest = (limits.total ?? RequestPreparation.scriptLimit) - elapsed, limit = min(limits.connect ?? rest, rest)
-        let decision: Void? = try await FunctionTask.value {
-            try await pending.evaluate(clock: clock)
-        } orEndOf: { [context] in
-            try await context.pause(for: limit)
+        let decision: Void? = try await context.result(within: limit) {
+            try await FunctionTask.value { try await pending.evaluate(clock: clock) }
         }
         guard decision == nil else { return }
         throw TrellisError.timedOut(

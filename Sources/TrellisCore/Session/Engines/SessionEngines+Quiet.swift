@@ -28,45 +28,39 @@ extension SessionEngines {
     /// - Parameters:
     ///   - session: The session of the engines.
     ///   - calls: The calls that have not been released, of any session.
-    ///   - sleepers: The calls and the limiters that wait for an instant of the clock, and whether others do.
-    ///   - isPeerAtWork: Whether the peer of a call's exchange, by the call's number, is at work.
+    ///   - waits: The numbers of waits for an instant of the clock, of calls and limiters.
+    ///   - isWorkAtRest: Whether the tasks that run others' code for a call, by its number, are all at rest; `nil` if there is none.
     package func countsIfQuiet(
         of session: Session, _ calls: [any AnyObject & Sendable],
-        sleepers: (calls: Set<ObjectIdentifier>, hasOthers: Bool),
-        isPeerAtWork: (UInt64) -> Bool
+        waits: [ObjectIdentifier: Int], isWorkAtRest: (UInt64) -> Bool?
     ) -> ExchangeCounts? {
         let lists = all.map(\.site.list.counted)
         let exchanges = lists.flatMap(\.exchanges)
-        let exchanging = Set(exchanges.map(\.prepared.callID))
-        if !exchanges.allSatisfy({ $0.marks.hasBegun }) || exchanging.contains(where: isPeerAtWork) { return nil }
-        var hasFollower = false
-        var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
-        let underWay = calls.compactMap { $0 as? Call }.filter { $0.sender === session && Self.isUnderWay($0) }
-        let numbers = exchanging.union(underWay.map(\.id))
-        for call in underWay {
-            if exchanging.contains(call.id) || sleepers.calls.contains(ObjectIdentifier(call)) {
-                hasLeader = true
-                continue
-            }
-            let (wait, awaitsRefresh) = call.record.withLock { ($0.wait, $0.awaitsRefresh) }
-            switch wait {
-            // The turns come with the clock.
-            case .rate(let limiter, _, _, _) where sleepers.calls.contains(ObjectIdentifier(limiter)): hasLeader = true
-            case .sharedAnswer(_, let other) where other.map(numbers.contains) ?? true: hasFollower = true
-            default:
-                guard awaitsRefresh else { return nil }
-                hasFollower = true
-            }
+        let exchanging = exchanges.reduce(into: [UInt64: Int]()) { $0[$1.prepared.callID, default: 0] += 1 }
+        if !exchanges.allSatisfy({ $0.marks.hasBegun })
+            || exchanging.keys.contains(where: { isWorkAtRest($0) == false })
+        {
+            return nil
         }
-        // A call cannot wait for another one if there is none: it is about to continue.
-        guard hasLeader || !hasFollower else { return nil }
+        let underWay = calls.compactMap { $0 as? Call }.filter { $0.sender === session && $0.isUnderWay }
+        let numbers = Set(exchanging.keys).union(underWay.map(\.id))
+        for call in underWay {
+            let (wait, refreshes, waitsAtRest) = call.record.withLock { ($0.wait, $0.refreshes, $0.waitsAtRest) }
+            // A call has as many waits as something holds it up: what lets it continue ends one of them first.
+            var count = exchanging[call.id, default: 0] + waits[ObjectIdentifier(call), default: 0]
+            count += refreshes.count { isWorkAtRest($0) == true }
+            let isHeldUp =
+                switch wait {
+                // The turns come with the clock.
+                case .rate(let limiter, _, _, _): waits[ObjectIdentifier(limiter)] != nil
+                case .sharedAnswer(_, let other): other.map(numbers.contains) ?? true
+                case .function: isWorkAtRest(call.id) == true
+                case nil: false
+                }
+            if count + (isHeldUp ? 1 : 0) < waitsAtRest { return nil }
+        }
         var counts = ExchangeCounts()
         (counts.begun, counts.underWay) = (lists.reduce(0) { $0 + $1.added }, exchanges.count)
         return counts
-    }
-
-    /// Returns whether a call has begun, and its result is not decided.
-    private static func isUnderWay(_ call: Call) -> Bool {
-        call.record.withLock { (call.hasStart || $0.start != nil) && !$0.isDecided }
     }
 }

@@ -158,6 +158,12 @@ extension Call {
         return try await work()
     }
 
+    /// Changes the number of waits that the call has when it is at rest.
+    func changeWaitsAtRest(by difference: Int) { record.withLock { $0.waitsAtRest += difference } }
+
+    /// Whether the call has begun, and its result is not decided.
+    package var isUnderWay: Bool { record.withLock { (hasStart || $0.start != nil) && !$0.isDecided } }
+
     /// Returns the call's record about the credential of a store.
     func credentialRecord(of store: ObjectIdentifier) -> CredentialRecord {
         record.withLock { $0.credentials[store] ?? CredentialRecord() }
@@ -226,8 +232,11 @@ struct CallRecord: Sendable {
     var work: Task<Void, Never>?
     /// The reason why the call waits besides a connection, for errors.
     var wait: CallWait?
-    /// Whether the call waits for the refresh of a credential.
-    var awaitsRefresh = false
+    /// The refreshes of credentials that the call waits for, by the numbers of their queues.
+    var refreshes: [UInt64] = []
+    /// The number of waits that the call has when it is at rest: more than one if several things may let it continue, or if its attempts
+    /// are sent beside each other.
+    var waitsAtRest = 1
     /// The conditions of the call's readers.
     var conditions = CallConditions()
     /// The exchanges that have ended, for a handle to show; `nil` if the call has no handle.

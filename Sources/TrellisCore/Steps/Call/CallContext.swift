@@ -71,6 +71,41 @@ public struct CallContext: Sendable {
         }
     }
 
+    /// Waits for the end of a limit on something that the call waits for. The limit is no pause of the call.
+    ///
+    /// - Parameter isAtRest: Whether the call may be at rest meanwhile.
+    func waitForLimit(_ end: EngineInstant, isAtRest: Bool = true) async throws {
+        try Task.checkCancellation()
+        guard end > now else { return }
+        guard try await call.waitingEngine.delay(until: end, of: isAtRest ? call : nil, isLimit: true) else {
+            throw TrellisError(.cancelled(.sessionShutDown))
+        }
+    }
+
+    /// Returns the result of work that is performed within a time on the session's clock; `nil` if the time is over before. The work is
+    /// cancelled then, and waited for.
+    ///
+    /// - Throws: The error of the work; `CancellationError` when the call has ended; ``TrellisError`` of kind
+    ///   ``TrellisError/Kind/cancelled`` when the session has been shut down.
+    @inline(never)
+    package func result<Value: Sendable>(
+        within limit: Duration, of work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        let end = now.advanced(by: limit)
+        // The call is at rest while both wait.
+        call.changeWaitsAtRest(by: 1)
+        defer { call.changeWaitsAtRest(by: -1) }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                try await waitForLimit(end)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+
     /// Adds a redirect that the call follows.
     mutating func follow(_ redirect: Redirect, to hop: RedirectedHop? = nil) {
         change {
@@ -124,11 +159,11 @@ struct AttemptEnd: Sendable {
 }
 
 extension CallContext {
-    /// Performs the wait for the response to an identical request, which an error at the deadline names as the reason.
-    package func waitingForSharedAnswer<Value: Sendable>(_ wait: () async -> Value) async -> Value {
-        call.record.withLock { $0.wait = .sharedAnswer(since: now) }
-        defer { call.record.withLock { $0.wait = nil } }
-        return await wait()
+    /// Takes note that the call waits for the response to an identical request, which an error at the deadline names as the reason, or that
+    /// it is about to continue.
+    package func noteWaitForSharedAnswer(begins: Bool) {
+        let wait = begins ? CallWait.sharedAnswer(since: now) : nil
+        call.record.withLock { $0.wait = wait }
     }
 
     /// The present instant on the session's clock.

@@ -26,8 +26,14 @@ struct HedgeRace: Sendable {
         recordRequest(context)
         let (turns, news) = AsyncStream.makeStream(of: Turn.self)
         let startsBefore = context.call.starts?.value ?? 0
-        var tasks = [start(context, news), wait(context, news)]
-        defer { for task in tasks { task.cancel() } }
+        let call = context.call
+        var (tasks, handled) = ([start(context, news), wait(context, news)], 0)
+        // A call at rest waits in each task whose turn has not been handled, and not here.
+        call.changeWaitsAtRest(by: -1)
+        defer {
+            for task in tasks { task.cancel() }
+            call.changeWaitsAtRest(by: 1 - (tasks.count - handled))
+        }
         var (begun, ended, weak) = (1, 0, AttemptEnd?.none)
         for await turn in turns {
             switch turn {
@@ -41,7 +47,7 @@ struct HedgeRace: Sendable {
             case .delayIsOver:
                 let areAllOut = (context.call.starts?.value ?? 0) - startsBefore >= begun
                 if areAllOut {
-                    guard mayBeginAnother(context) else { continue }
+                    guard mayBeginAnother(context) else { break }
                     context.call.observer?.tell(.hedging(after: policy.delay))
                     context.attempt += 1
                     context.hedges += 1
@@ -51,16 +57,20 @@ struct HedgeRace: Sendable {
                 }
                 if context.hedges < policy.maximumExtraAttempts { tasks.append(wait(context, news)) }
             }
+            handled += 1
+            call.changeWaitsAtRest(by: -1)
         }
         return AttemptEnd(result: .failure(CancellationError()), context: context, last: last)
     }
 
     private func start(_ context: CallContext, _ news: AsyncStream<Turn>.Continuation) -> Task<Void, Never> {
-        Task(executorPreference: globalConcurrentExecutor) { news.yield(.ended(await attempt(context))) }
+        context.call.changeWaitsAtRest(by: 1)
+        return Task(executorPreference: globalConcurrentExecutor) { news.yield(.ended(await attempt(context))) }
     }
 
     private func wait(_ context: CallContext, _ news: AsyncStream<Turn>.Continuation) -> Task<Void, Never> {
-        Task(executorPreference: globalConcurrentExecutor) { [delay = policy.delay] in
+        context.call.changeWaitsAtRest(by: 1)
+        return Task(executorPreference: globalConcurrentExecutor) { [delay = policy.delay] in
             do { try await context.pause(for: delay) } catch { return }
             news.yield(.delayIsOver)
         }

@@ -71,7 +71,7 @@ struct BlockedEngineTests {
 
         /// The counts of the exchanges, if each has begun; `nil` otherwise.
         var exchangesAtRest: SessionEngines.ExchangeCounts? {
-            session.engines.countsIfQuiet(of: session, [], sleepers: ([], false)) { _ in false }
+            session.engines.countsIfQuiet(of: session, [], waits: [:]) { _ in nil }
         }
 
         func waitUntilLive() async {

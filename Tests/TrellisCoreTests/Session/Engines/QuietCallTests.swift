@@ -20,10 +20,16 @@ struct QuietCallTests {
             sender: session)
     }
 
-    /// Returns whether the session is at rest, beside a task that waits for the clock.
-    private func isQuiet(_ calls: Call..., sleepers: [any AnyObject & Sendable] = []) -> Bool {
-        let sleepers = (calls: Set(sleepers.map { ObjectIdentifier($0) }), hasOthers: true)
-        return session.engines.countsIfQuiet(of: session, calls, sleepers: sleepers) { _ in false } != nil
+    /// Returns whether the session is at rest.
+    ///
+    /// - Parameters:
+    ///   - sleepers: What waits for the clock.
+    ///   - works: Whether the works for calls are at rest, by the numbers of the calls.
+    private func isQuiet(
+        _ calls: Call..., sleepers: [any AnyObject & Sendable] = [], works: [UInt64: Bool] = [:]
+    ) -> Bool {
+        let waits = Dictionary(sleepers.map { (ObjectIdentifier($0), 1) }, uniquingKeysWith: +)
+        return session.engines.countsIfQuiet(of: session, calls, waits: waits) { works[$0] } != nil
     }
 
     /// The turns of a limiter come with the clock, for which it waits unless it is about to give a turn.
@@ -51,10 +57,41 @@ struct QuietCallTests {
         let (queue, call) = (RefreshQueue(), makeCall())
         let ticket = queue.newTicket()
         let wait = Task { try await queue.wait(with: ticket, for: call) }
-        while !call.record.withLock({ $0.awaitsRefresh }), !Task.isCancelled { await Task.yield() }
-        #expect(isQuiet(call))
-        if isCancelled { wait.cancel() } else { queue.end(with: .success(())).letGo() }
+        while call.record.withLock({ $0.refreshes.isEmpty }), !Task.isCancelled { await Task.yield() }
+        #expect(isQuiet(call, works: [queue.number: true]))
+        #expect(!isQuiet(call, works: [queue.number: false]))
         #expect(!isQuiet(call))
+        if isCancelled { wait.cancel() } else { queue.end(with: .success(())).letGo() }
+        #expect(!isQuiet(call, works: [queue.number: true]))
         _ = await wait.result
+    }
+
+    /// A function that has returned is no work any more, and its call is about to continue.
+    @Test func aCallWaitsForAFunctionThatRests() {
+        let call = makeCall()
+        call.record.withLock { $0.wait = .function(.proxySelection, since: call.beginning) }
+        #expect(isQuiet(call, works: [call.id: true]))
+        #expect(!isQuiet(call, works: [call.id: false]))
+        #expect(!isQuiet(call))
+    }
+
+    /// The limit on a wait may let the call continue, and so may what it waits for.
+    @Test func aCallWithALimitRestsWhileBothWait() async throws {
+        let call = makeCall()
+        let (context, mayEnd) = (CallContext(call), LoopbackServer.Gate())
+        let wait = Task {
+            try await context.result(within: .seconds(1)) {
+                context.noteWaitForSharedAnswer(begins: true)
+                try await mayEnd.opened()
+            }
+        }
+        while call.record.withLock({ $0.wait == nil }), !Task.isCancelled { await Task.yield() }
+        #expect(isQuiet(call, sleepers: [call]))
+        #expect(!isQuiet(call))
+        context.noteWaitForSharedAnswer(begins: false)
+        #expect(!isQuiet(call, sleepers: [call]))
+        mayEnd.open()
+        #expect(try await wait.value != nil)
+        #expect(call.record.withLock { $0.waitsAtRest } == 1)
     }
 }

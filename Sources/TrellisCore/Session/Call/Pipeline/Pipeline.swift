@@ -939,8 +939,9 @@ package final class Pipeline: Sendable {
         return try await call.waiting(for: .trustFiles) {
             try await preparation.loadTrust(for: request, now: call.clock.now()) {
                 preparation.limits(of: request, delivery: call.delivery).connect.map { limit in
-                    TrustFileLimit(
-                        wait: { try await self.context.pause(for: .nanoseconds(limit)) },
+                    let end = context.now.advanced(by: .nanoseconds(limit))
+                    return TrustFileLimit(
+                        wait: { try await self.context.waitForLimit(end, isAtRest: false) },
                         elapsed: { self.context.elapsed }, isZero: limit == 0)
                 }
             }
@@ -958,12 +959,11 @@ package final class Pipeline: Sendable {
     func result<Value: Sendable>(
         of function: CallFunction, for request: Request, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await call.waiting(for: function) {
+        let work = call.clock.working(for: call.id, work)
+        return try await call.waiting(for: function) {
             let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
             guard let limit else { return try await FunctionTask.value(of: work) }
-            let value = try await FunctionTask.value(of: work) { [context] in
-                try await context.pause(for: .nanoseconds(limit))
-            }
+            let value = try await context.result(within: .nanoseconds(limit)) { try await FunctionTask.value(of: work) }
             if let value { return value }
             throw TrellisError.timedOut(.connect, waitingFor: function, after: context.elapsed)
         }

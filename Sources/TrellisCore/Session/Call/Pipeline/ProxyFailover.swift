@@ -241,16 +241,7 @@ extension StepResponse {
     fileprivate func inMemory(_ context: CallContext) async -> StepResponse? {
         guard case .source(let token) = content else { return self }
         defer { token.source.cancel(explicitly: false) }
-        return await withTaskGroup(of: StepResponse?.self) { group -> StepResponse? in
-            group.addTask { try? await readToEnd(token) }
-            group.addTask {
-                try? await context.pause(for: Self.memoryTimeout)
-                return nil
-            }
-            let first = await group.next()
-            group.cancelAll()
-            return first ?? nil
-        }
+        return try? await context.result(within: Self.memoryTimeout) { try await readToEnd(token) } ?? nil
     }
 
     private func readToEnd(_ token: TransferToken) async throws -> StepResponse? {

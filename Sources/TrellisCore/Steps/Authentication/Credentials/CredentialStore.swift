@@ -210,7 +210,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         case .proceed: return .goOn
         case .wait: return .wait(ticket: line.newTicket())
         case .refresh(let number):
-            state.refresh = refreshing(number, try state.current, using: RefreshSession(of: call))
+            state.refresh = refreshing(number, try state.current, for: call)
             state.timer = timeout.map { limiting(number, to: $0) }
             return .wait(ticket: line.newTicket())
         case .fail(.missingCredential): throw AuthenticationError.missingCredential
@@ -231,10 +231,11 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Starts the refresh in a separate task on the pool, which no call's cancellation reaches.
     private func refreshing(
-        _ number: Int, _ credential: Credential, using session: RefreshSession
+        _ number: Int, _ credential: Credential, for call: Call
     ) -> Task<Void, Never> {
+        let session = RefreshSession(of: call)
         let scopes = RefreshScope.refreshes.union([ObjectIdentifier(self)])
-        return Task(executorPreference: globalConcurrentExecutor) { [self] in
+        let work = call.clock.working(for: line.number) { [self] in
             await RefreshScope.$refreshes.withValue(scopes) {
                 do {
                     refreshed(number, try await authenticator.refresh(credential, using: session))
@@ -244,14 +245,18 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                 }
             }
         }
+        return Task(executorPreference: globalConcurrentExecutor) { _ = try? await work() }
     }
 
     /// Starts the task that fails the refresh when its timeout has passed.
     private func limiting(_ number: Int, to timeout: Duration) -> Task<Void, Never> {
-        Task(executorPreference: globalConcurrentExecutor) { [self] in
-            do { try await clock.sleep(for: timeout, tolerance: nil) } catch { return }
+        let body: @Sendable () async throws -> Void = { [self] in
+            try await clock.sleep(for: timeout, tolerance: nil)
             failed(number, AuthenticationError.refreshTimedOut, cancelling: true)
         }
+        // The calls do not wait for a refresh that is about to fail.
+        let work = (clock as? any SessionClock)?.engineSide.working(for: line.number, body) ?? body
+        return Task(executorPreference: globalConcurrentExecutor) { _ = try? await work() }
     }
 
     private func refreshed(_ number: Int, _ credential: Credential) {

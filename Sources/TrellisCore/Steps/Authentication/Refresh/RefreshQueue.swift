@@ -22,15 +22,18 @@ final class RefreshQueue: Sendable {
     struct Waiting {
         fileprivate let replies: [(ticket: Int, reply: Reply<Void>, call: Call)]
         fileprivate let result: Result<Void, any Error>
+        fileprivate let queue: RefreshQueue
 
         /// Resumes the waiters.
         func letGo() {
-            for waiter in replies { RefreshQueue.mark(waiter.call, waits: false) }
+            for waiter in replies { queue.mark(waiter.call, waits: false) }
             for waiter in replies { waiter.reply.resume(with: result) }
         }
     }
 
     private let state = Locked(State())
+    /// The number of the queue among those of calls, for a clock that waits for the refresh.
+    let number = Call.nextID()
 
     var waitingCount: Int { state.withLock { $0.waiters.count } }
 
@@ -44,7 +47,12 @@ final class RefreshQueue: Sendable {
     }
 
     /// Marks a call as one that waits, or as one that is about to continue: a test clock must not move until its task runs.
-    private static func mark(_ call: Call, waits: Bool) { call.record.withLock { $0.awaitsRefresh = waits } }
+    private func mark(_ call: Call, waits: Bool) {
+        call.record.withLock { record in
+            if waits { return record.refreshes.append(number) }
+            if let index = record.refreshes.firstIndex(of: number) { record.refreshes.remove(at: index) }
+        }
+    }
 
     /// Waits until the queue is ended.
     ///
@@ -71,7 +79,7 @@ final class RefreshQueue: Sendable {
             }
             state.waiters = others
             replies.sort { $0.ticket < $1.ticket }
-            return Waiting(replies: replies, result: result)
+            return Waiting(replies: replies, result: result, queue: self)
         }
     }
 
@@ -83,7 +91,7 @@ final class RefreshQueue: Sendable {
                 return end
             }
             state.waiters[ticket] = .waiting(reply, call)
-            Self.mark(call, waits: true)
+            mark(call, waits: true)
             return nil
         }
         if let end { reply.resume(with: end) }
@@ -102,7 +110,7 @@ final class RefreshQueue: Sendable {
             }
         }
         guard let waiter else { return }
-        Self.mark(waiter.call, waits: false)
+        mark(waiter.call, waits: false)
         waiter.reply.resume(with: .failure(CancellationError()))
     }
 }
