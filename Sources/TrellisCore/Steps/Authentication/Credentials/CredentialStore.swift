@@ -250,12 +250,11 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Starts the task that fails the refresh when its timeout has passed.
     private func limiting(_ number: Int, to timeout: Duration) -> Task<Void, Never> {
-        let body: @Sendable () async throws -> Void = { [self] in
+        // The calls do not wait for a refresh that is about to fail.
+        let work = clock.engineClock.working(for: line.number) { [self] in
             try await clock.sleep(for: timeout, tolerance: nil)
             failed(number, AuthenticationError.refreshTimedOut, cancelling: true)
         }
-        // The calls do not wait for a refresh that is about to fail.
-        let work = (clock as? any SessionClock)?.engineSide.working(for: line.number, body) ?? body
         return Task(executorPreference: globalConcurrentExecutor) { _ = try? await work() }
     }
 
