@@ -98,17 +98,13 @@ final class EventHub: Sendable {
     private func deliver(_ queue: EventQueue, to monitor: any EventMonitor, as id: Int) {
         let task = Task.detached { [weak self] in
             repeat {
-                while let events = queue.nextEvents() { await Self.pass(events, to: monitor) }
+                while let events = queue.nextEvents() {
+                    for event in events { await monitor.handle(event) }
+                }
             } while await queue.wait()
             self?.deliveries.withLock { $0[id] = nil }
         }
         deliveries.withLock { $0[id] = Monitoring(queue: queue, task: task) }
-    }
-
-    /// Passes events to a monitor, separately from the task: the body of a task changes back to its executor after each `await`.
-    @inline(never)
-    private static func pass(_ events: [RequestEvent], to monitor: any EventMonitor) async {
-        for event in events { await monitor.handle(event) }
     }
 
     /// Adds an observer of all calls, and returns its number. After the end of the session, ends the queue instead.
