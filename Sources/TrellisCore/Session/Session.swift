@@ -50,7 +50,7 @@ public final class Session: Sendable {
     ///     the session's engines.
     ///   - clock: The clock of every limit on time and of every pause, such as the `TestClock` of `TrellisTesting`. The default is `nil`:
     ///     the system's monotonic clock. The timers of the network follow the system in any case: pauses between lookups and between
-    ///     addresses of a name, and the times that are measured (``Metrics``).
+    ///     addresses of a name, the time for the excerpt of a stream that is refused, and the times that are measured (``Metrics``).
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         clock: (any Clock<Duration>)? = nil
