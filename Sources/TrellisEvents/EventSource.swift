@@ -120,16 +120,13 @@ public struct EventSource: AsyncSequence, Sendable {
             return nil
         }
 
-        /// Keeps the event ID and the reconnection time of a stream that has ended. Not inlined, as ``place(after:)``.
-        @inline(never)
+        /// Keeps the event ID and the reconnection time of a stream that has ended.
         private mutating func remember(_ reader: ServerSentEventSequence.Iterator) {
             state.lastEventID = reader.lastEventID
             state.reconnectionTime = reader.reconnectionTime ?? state.reconnectionTime
         }
 
-        /// Returns the wait before the next connection, or throws the error if no connection can correct it. Not inlined into functions
-        /// that wait for events: what reads an error takes much room in their frames.
-        @inline(never)
+        /// Returns the wait before the next connection, or throws the error if no connection can correct it.
         private mutating func place(after error: any Error) throws -> Place {
             guard let delay = state.delay(after: error, random: connection.random()) else { throw error }
             return .waiting(delay)
@@ -150,7 +147,6 @@ struct EventSourceConnection: Sendable {
     let random: @Sendable () -> Double
 
     /// Waits on the session's clock. Throws an error if the session is shut down.
-    @inline(never)
     func wait(_ duration: Duration) async throws {
         guard try await session.timekeeper.delay(for: duration) else {
             throw TrellisError(.cancelled(.sessionShutDown))

@@ -99,8 +99,8 @@ final class TrustEntry: Sendable {
     /// Returns whether the files must be read, or checked for changes.
     func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
 
-    /// Returns whether the last check was less than two intervals ago. Then only the request that begins the next one waits for it: others
-    /// have the contents that those before them had.
+    /// Returns whether the last check, or the last wait for a slow one, was less than two intervals ago. Then only the request that begins
+    /// the next one waits for it: others have the contents that the requests before them had.
     private func wasChecked(justBefore now: EngineInstant) -> Bool {
         let next = nextCheck.load(ordering: .acquiring)
         return next > 0 && now < EngineInstant(nanoseconds: next).advanced(by: configuration.fileCheckInterval)

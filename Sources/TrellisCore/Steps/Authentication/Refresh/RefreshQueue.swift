@@ -32,7 +32,7 @@ final class RefreshQueue: Sendable {
     }
 
     private let state = Locked(State())
-    /// The number of the queue among those of calls, for a clock that waits for the refresh.
+    /// A number that no call has, by which a clock waits for the refresh.
     let number = Call.nextID()
 
     var waitingCount: Int { state.withLock { $0.waiters.count } }
