@@ -2,30 +2,9 @@ import Trellis
 
 /// The code of the pages about security and production.
 enum ProductionPages {
-    struct Forbidden: Error {}
-
-    private static func isPublic(_ address: String) -> Bool { !address.hasPrefix("10.") }
-    private static func isLiteralOrLocal(_ url: String) -> Bool { url.contains("localhost") }
-
-    struct PublicNames: NameResolver {
-        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
-            let found = try await SystemNameResolver().addresses(of: name, family: family)
-            guard found.addresses.allSatisfy(isPublic) else { throw Forbidden() }
-            return found
-        }
-    }
-
-    struct PublicHosts: RequestStep {
-        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-            guard request.url.hasPrefix("https://"), !isLiteralOrLocal(request.url) else { throw Forbidden() }
-            return try await next(request)
-        }
-    }
-
     static func makeFetcher() -> Session {
         var configuration = SessionConfiguration()
-        configuration.resolver = PublicNames()  // asked for every name, and its answer is what is connected to
-        configuration.steps.network.append(PublicHosts())  // every hop: addresses and localhost need no resolver
+        configuration.egress = .publicInternet  // judged for every hop, by the address that is connected to
         configuration.redirects = RedirectPolicy(maximumRedirects: 3)
         configuration.maximumBodySize = .bytes(5 << 20)
         configuration.timeouts.total = .seconds(10)

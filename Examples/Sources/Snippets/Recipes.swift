@@ -262,37 +262,8 @@ enum RecipesPage {
         configuration.route.source = try .address("192.0.2.1")
     }
 
-    struct PublicAddresses: NameResolver {
-        struct Refused: Error {}
-
-        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
-            let found = try await SystemNameResolver().addresses(of: name, family: family)
-            guard found.addresses.allSatisfy(isPublic) else { throw Refused() }
-            return found
-        }
-
-        private func isPublic(_ address: String) -> Bool {
-            let bytes = address.split(separator: ".").compactMap { Int($0) }
-            guard bytes.count == 4 else {  // IPv6: global unicast without the prefixes that contain IPv4 addresses
-                let isGlobal = address.hasPrefix("2") || address.hasPrefix("3")
-                return isGlobal && address.prefix { $0 != ":" }.count == 4 && !address.hasPrefix("2001:0:")
-                    && !address.hasPrefix("2001::") && !address.hasPrefix("2002:")
-            }
-            return switch (bytes[0], bytes[1]) {
-            case (0, _), (10, _), (127, _), (100, 64...127), (169, 254), (172, 16...31): false
-            case (192, 0), (192, 168), (198, 18...19), (224..., _): false
-            default: true
-            }
-        }
-    }
-
     static func fetchURLsOfStrangersWithoutReachingMyOwnNetwork(_ configuration: inout SessionConfiguration) {
-        configuration.resolver = PublicAddresses()
-        configuration.proxy = .selecting { origin in
-            let isAddress = origin.host.hasPrefix("[") || origin.host.last?.isNumber == true
-            if origin.isLoopback || isAddress { throw PublicAddresses.Refused() }
-            return [.direct]
-        }
+        configuration.egress = .publicInternet
         configuration.maximumBodySize = .bytes(10 << 20)
     }
 

@@ -10,6 +10,8 @@ package struct EngineConfiguration: Sendable {
     package var sharedConnections = 4
     /// The time in milliseconds after which the system ends a connection whose peer does not take sent bytes; 0 for the system's own limit.
     package var sendingLimitMilliseconds: UInt32 = 120_000
+    /// The addresses to which connections may be made; `nil` for all.
+    package var egress: EgressRules?
     /// The bound on lookups of host names, which all engines with a copy of this configuration share.
     package var lookups = LookupLimit()
 

@@ -15,6 +15,8 @@ package struct EngineFailure: Error, Sendable {
         case connect
         /// A connection would have to be made, and the time limit for that is zero.
         case connectLimit
+        /// No connection may be made to the address, which is in a denied network.
+        case egressRefused(IPAddress, AddressPrefix)
         /// The interface or the address of this machine from which connections are to be made cannot be used.
         case source
         /// The TLS handshake failed.

@@ -11,7 +11,7 @@ package final class TransferRoute: Sendable {
         package let isAbstract: Bool
 
         /// The name for messages.
-        var text: String { isAbstract ? "@\(name)" : name }
+        package var text: String { isAbstract ? "@\(name)" : name }
 
         /// Creates the address of a socket.
         package init(name: String, isAbstract: Bool) {

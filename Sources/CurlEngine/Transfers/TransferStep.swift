@@ -6,6 +6,8 @@ package enum TransferStep: Hashable, Sendable {
     case lookedUp(host: String)
     /// A connection is made to an address with its port, or to the path of a socket.
     case connecting(to: String)
+    /// No connection is made to an address, which is in a denied network.
+    case refused(IPAddress, AddressPrefix)
     /// A TLS handshake with a host begins.
     case handshaking(with: String)
     /// The head of a request with a body was passed to the system. Reported after ``Transfer/reportSending()``, before ``sent``.
@@ -45,6 +47,11 @@ extension Transfer {
             stepObserver.transferDidReach(.lookedUp(host: options.route.lookedUpHost(for: options.url)))
         }
         stepObserver.transferDidReach(.connecting(to: address()))
+    }
+
+    /// Reports that no connection is made to an address, which is in a denied network.
+    func reportRefusal(of address: IPAddress, by network: AddressPrefix) {
+        stepObserver?.transferDidReach(.refused(address, network))
     }
 
     /// Reports that a TLS handshake with a host begins.

@@ -78,7 +78,7 @@ extension TransferRoute {
     }
 
     /// Returns the host and the port of the server for a URL.
-    private func server(of url: WireURL) -> (host: String, port: UInt16) {
+    package func server(of url: WireURL) -> (host: String, port: UInt16) {
         guard let target = parts.connectTo else { return (url.hostWithZone, url.port) }
         let host = target.prefix(beforeLast: ":")
         return (String(host), UInt16(target[host.endIndex...].dropFirst()) ?? url.port)

@@ -148,6 +148,7 @@ extension WireTable {
 
     /// Makes a connection to one of some addresses, or to a Unix domain socket. First the address is found that a SOCKS proxy wants.
     private func connect(_ transfer: Transfer, at addresses: [IPAddress]) {
+        guard let addresses = permitted(addresses, for: transfer) else { return }
         let route = transfer.options.route
         guard transfer.isOnWire else {
             if let failure = transfer.engine.beginHTTP3(transfer, at: addresses) { end(transfer, failure) }
@@ -173,8 +174,28 @@ extension WireTable {
         if transfer.lookup == .leading { transfer.engine.lookupDidEnd(transfer, isResolved: true) }
         let route = transfer.options.route
         let family = route.firstProxy?.scheme == .socks4 ? .ipv4 : route.parts.family
-        guard let address = found.first(where: family.allows) else { return end(transfer, .unresolved(host, transfer)) }
+        let usable = found.filter(family.allows)
+        guard !usable.isEmpty else { return end(transfer, .unresolved(host, transfer)) }
+        guard let address = permitted(usable, for: transfer)?.first else { return }
         race(transfer, to: addresses, asking: address)
+    }
+
+    /// Returns the addresses to which connections may be made. Ends the transfer and returns `nil` if there were addresses, and all of them
+    /// are denied.
+    private func permitted(_ addresses: [IPAddress], for transfer: Transfer) -> [IPAddress]? {
+        guard let egress = transfer.engine.configuration.egress, !addresses.isEmpty else { return addresses }
+        var refusal: EngineFailure?
+        let permitted = addresses.filter { address in
+            guard let network = egress.denial(of: address) else { return true }
+            transfer.reportRefusal(of: address, by: network)
+            refusal = refusal ?? EngineFailure(kind: .egressRefused(address, network), message: "")
+            return false
+        }
+        if permitted.isEmpty {
+            end(transfer, refusal)
+            return nil
+        }
+        return permitted
     }
 
     private func race(_ transfer: Transfer, to addresses: [IPAddress], asking far: IPAddress? = nil) {

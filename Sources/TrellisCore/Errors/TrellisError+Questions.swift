@@ -13,6 +13,8 @@ extension TrellisError {
         case connect
         /// The proxy could not be reached, or did not let the request pass.
         case proxy
+        /// The ``EgressPolicy`` of the session refuses the request.
+        case egressRefused = "egress_refused"
         /// The TLS handshake failed, or the client certificate cannot be used or is not accepted.
         case tls
         /// The certificate of the server is not trusted.
@@ -85,6 +87,7 @@ extension TrellisError {
         case .connectionFailed(.nameResolution): .dns
         case .connectionFailed(.unreachable), .connectionFailed(.source): .connect
         case .proxyFailed: .proxy
+        case .egressRefused: .egressRefused
         case .securityFailed(.clientIdentity(let failure)) where failure.isOfFile: .file
         case .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.clientIdentity): .tls
         case .securityFailed(.untrusted): .untrusted

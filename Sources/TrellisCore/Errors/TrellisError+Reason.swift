@@ -7,6 +7,8 @@ extension TrellisError {
         case connectionFailed(ConnectionFailure)
         /// The session's proxy cannot be reached, or does not let the request pass.
         case proxyFailed(ProxyFailure)
+        /// The session's ``EgressPolicy`` refuses the request.
+        case egressRefused(EgressRefusal)
         /// A trusted TLS connection could not be established.
         case securityFailed(SecurityFailure)
         /// A limit of ``Timeouts`` was reached.
@@ -65,6 +67,8 @@ extension TrellisError {
         case tls(String)
         /// The ``Route`` cannot be used: one of its parts is malformed, or does not go with the URL.
         case route(String)
+        /// The text is not a network of an ``EgressPolicy``.
+        case egress(String)
         /// A validator was added after the request had started.
         case lateValidator
     }
@@ -220,7 +224,9 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.body(let reason)): "the body cannot be sent: \(reason)"
         case .invalidRequest(.parameters(let reason)): "the parameters cannot be encoded: \(reason)"
         case .invalidRequest(.checksum(let reason)): "the checksum is invalid: \(reason)"
-        case .invalidRequest(.proxy(let reason)), .invalidRequest(.route(let reason)): reason
+        case .invalidRequest(.proxy(let reason)), .invalidRequest(.route(let reason)),
+            .invalidRequest(.egress(let reason)):
+            reason
         case .invalidRequest(.hostPattern(let text)):
             "\"\(text)\" is not a pattern of hosts, such as example.com, *.example.com, **.example.com or an address"
         case .invalidRequest(.trustEvaluator(let reason)): reason
@@ -230,6 +236,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .connectionFailed(.unreachable(let reason)): "no connection to the server: \(reason)"
         case .connectionFailed(.source(let reason)): "no connection can be made from \(reason)"
         case .proxyFailed(let failure): failure.description
+        case .egressRefused(let refusal): "the egress policy refuses the request: \(refusal)"
         case .securityFailed(let failure): failure.description
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
         case .cancelled(.explicitly): "the request was cancelled"

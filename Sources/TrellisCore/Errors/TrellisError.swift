@@ -95,6 +95,7 @@ public struct TrellisError: Error, Sendable {
         // What is left of `securityFailed` is about files, and these are read before anything is sent.
         case .invalidRequest, .unsupported, .securityFailed, .bodyFailed(.file): .composing
         case .limited: .queued
+        case .egressRefused: .connecting
         case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .sending
         case .invalidResponse: .receiving
         case .validationFailed, .serializationFailed: .received

@@ -7,8 +7,9 @@ public enum EventDetail: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// The requests on the wire and their responses, too: `proxySelected`, `alternativeSelected`, `alternativeFailed`,
     /// `trustFilesChanged`, `queued`, `admitted`, `informational`, `head` and `exchangeEnded`.
     case exchanges
-    /// The connections, too, which means all events: `lookingUp`, `lookedUp`, `connecting`, `handshaking`, `connectionAdded`,
-    /// `serverTrustReported`, `evaluatingServerTrust`, `serverTrustEvaluated`, `connected`, `requestHeadSent` and `requestSent`.
+    /// The connections, too, which means all events: `lookingUp`, `lookedUp`, `connecting`, `egressRefused`, `handshaking`,
+    /// `connectionAdded`, `serverTrustReported`, `evaluatingServerTrust`, `serverTrustEvaluated`, `connected`, `requestHeadSent` and
+    /// `requestSent`.
     case connections
 
     /// Returns whether a detail includes fewer kinds of events than another one.
@@ -27,7 +28,7 @@ extension RequestEvent.Kind {
         case .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued, .admitted,
             .informational, .head, .exchangeEnded:
             .exchanges
-        case .lookingUp, .lookedUp, .connecting, .handshaking, .connectionAdded, .serverTrustReported,
+        case .lookingUp, .lookedUp, .connecting, .egressRefused, .handshaking, .connectionAdded, .serverTrustReported,
             .evaluatingServerTrust, .serverTrustEvaluated, .connected, .requestHeadSent, .requestSent:
             .connections
         }

@@ -74,6 +74,7 @@ extension RequestEvent {
         case .lookingUp(let host): ("looking up \(host)", nil)
         case .lookedUp(let host): ("looked up \(host)", nil)
         case .connecting(let address): ("connecting to \(address)", nil)
+        case .egressRefused(let refusal): ("refused by the egress policy: \(refusal)", nil)
         case .handshaking(let host): ("TLS handshake with \(host)", nil)
         case .connectionAdded(let number, let limit):
             ("connection \(number) added, because the others carry \(limit) requests each", nil)

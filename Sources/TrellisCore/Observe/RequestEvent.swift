@@ -85,6 +85,8 @@ public struct RequestEvent: Sendable {
         /// The beginning of a connection to an address with its port, or to the path of a socket: of the server, or of a proxy.
         /// Several addresses of a name may be tried at the same time (RFC 8305), each with an event.
         case connecting(to: String)
+        /// The refusal of the request, or of one address of several, by the session's ``EgressPolicy``.
+        case egressRefused(TrellisError.EgressRefusal)
         /// The beginning of a TLS handshake with a host: the server, or before it a proxy.
         case handshaking(with: String)
         /// The opening of another connection to the origin, because all others carry `streamLimit` requests: as many as the server allows,

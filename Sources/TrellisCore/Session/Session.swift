@@ -494,6 +494,7 @@ extension EngineConfiguration {
         apply(configuration.http2)
         defaultHeaderLines = preparation.defaultLines
         followsNetworkChanges = configuration.followsNetworkChanges
+        egress = configuration.egress?.rules
         connectionObserver = configuration.steps.exchangeObserver?.connectionObserver
     }
 

@@ -48,6 +48,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
         add("route", route)
         add("resolver", resolver)
         add("proxy", proxy)
+        add("egress", egress)
         add("hsts", secureHosts)
         add("alternativeServices", alternatives)
         return settings

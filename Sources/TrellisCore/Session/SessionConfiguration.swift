@@ -107,6 +107,8 @@ public struct SessionConfiguration: Sendable {
     /// The proxies that requests go through. The default is ``ProxyConfiguration/direct``: the variables of the environment (such as
     /// `http_proxy` and `no_proxy`) apply only with ``ProxyConfiguration/environment``.
     public var proxy = ProxyConfiguration.direct
+    /// The servers that may be reached; `nil`, the default, if all may be.
+    public var egress: EgressPolicy?
     /// The hosts that are to be reached over https alone, if any.
     package var secureHosts: (any SecureHosts)?
     /// The alternative services of origins, if any.

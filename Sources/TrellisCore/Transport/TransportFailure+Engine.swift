@@ -27,6 +27,8 @@ extension TransportFailure {
         case .connect: .connectionFailed(.unreachable(text))
         case .connectLimit: .timedOut(.connect)
         case .source: .connectionFailed(.source(text))
+        case .egressRefused(let address, let network):
+            .egressRefused(.network(IPNetwork(network), address: "\(address)"))
         case .tlsHandshake: .securityFailed(.handshake(text))
         case .tlsVersion(.server): .securityFailed(.version(text))
         case .tlsVersion(.proxy): .securityFailed(.version("\(text) (with the proxy)"))

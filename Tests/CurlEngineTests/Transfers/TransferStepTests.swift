@@ -34,6 +34,7 @@ struct TransferStepTests {
             case .lookingUp(let host): add("looking up \(host)")
             case .lookedUp(let host): add("looked up \(host)")
             case .connecting(let address): add("connecting \(address)")
+            case .refused(let address, let network): add("refused \(address) \(network)")
             case .handshaking(let host): add("handshaking \(host)")
             case .headSent: add("head sent")
             case .sent: add("sent")

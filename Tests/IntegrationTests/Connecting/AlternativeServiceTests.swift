@@ -36,11 +36,19 @@ struct AlternativeServiceTests {
 
     init() async throws {
         peer = try await HSTSTests.started.value
+        session = Self.session(peer, store, services, clock)
+    }
+
+    private static func session(
+        _ peer: Peer, _ store: AlternativeServiceStore, _ services: Services, _ clock: TestClock,
+        _ egress: EgressPolicy? = nil
+    ) -> Session {
         var configuration = SessionConfiguration()
         configuration.alternativeServices = store
         configuration.eventMonitors = [services]
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        session = Session(configuration: configuration, clock: clock)
+        configuration.egress = egress
+        return Session(configuration: configuration, clock: clock)
     }
 
     private func request(_ port: String, _ path: String = "/x", body: String? = nil) throws -> Request {
@@ -70,6 +78,18 @@ struct AlternativeServiceTests {
             #expect(response.metrics.isReusedConnection == (number > 1))
         }
         #expect(try await end() == ["selected", "selected", "selected"])
+    }
+
+    @Test(hasHTTP3) func aServiceThatTheEgressPolicyRefuses() async throws {
+        var policy = EgressPolicy()
+        policy.ports = [try #require(peer.announcement.ports["alternative"])]
+        let careful = Self.session(peer, store, services, clock, policy)
+        for number in 1...2 {
+            let (_, response) = try await careful.data(request("alternative", body: "\(number)"))
+            #expect(response.version == .http1_1)
+        }
+        await careful.shutdown()
+        #expect(try await end() == ["selected", "egress_refused"])
     }
 
     /// Nothing sends the fields behind a body over HTTP/3.

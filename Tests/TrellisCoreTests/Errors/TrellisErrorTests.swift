@@ -39,6 +39,8 @@ struct TrellisErrorTests {
         Row(.proxyFailed(.refused(proxy: "x", status: 403)), .proxy, connection: true),
         Row(.proxyFailed(.refused(proxy: "x", status: 502)), .proxy, connection: true, retryable: true),
         Row(.proxyFailed(.noTunnel(proxy: "x", reason: "y")), .proxy, connection: true, retryable: true),
+        Row(.egressRefused(.port(25)), .egressRefused),
+        Row(.invalidRequest(.egress("x")), .invalidRequest),
         Row(.securityFailed(.handshake("x")), .tls, connection: true),
         Row(.securityFailed(.untrusted(.init(.selfSigned))), .untrusted, connection: true),
         Row(.securityFailed(.certificateAuthorityFile("x")), .file),
@@ -127,7 +129,8 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "proxy", "tls", "untrusted", "pin_mismatch",
+                "invalid_url", "invalid_request", "dns", "connect", "proxy", "egress_refused", "tls", "untrusted",
+                "pin_mismatch",
                 "trust_refused", "timeout_connect",
                 "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive",
                 "truncated_body",

@@ -243,6 +243,7 @@ extension RequestEvent {
         case .lookingUp(let host): "looking up \(host)"
         case .lookedUp(let host): "looked up \(host)"
         case .connecting(let address): "connecting \(address)"
+        case .egressRefused(let refusal): "refused \(refusal)"
         case .handshaking(let host): "handshaking \(host)"
         case .connected: "connected"
         case .requestHeadSent: "head sent"

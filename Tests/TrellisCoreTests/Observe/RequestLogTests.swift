@@ -155,6 +155,7 @@ struct RequestLogTests {
             (.lookingUp(host: "a.example"), "looking up a.example"),
             (.lookedUp(host: "a.example"), "looked up a.example"),
             (.connecting(to: "192.0.2.1:443"), "connecting to 192.0.2.1:443"),
+            (.egressRefused(.port(25)), "refused by the egress policy: the port 25 is not allowed"),
             (.handshaking(with: "a.example"), "TLS handshake with a.example"),
             (.connected(ConnectionInfo()), "connected"),
             (.requestSent(bodySize: 5), "request sent with a body of 5 bytes"),

@@ -120,6 +120,7 @@ struct ConversationOptions: Subcommand {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
+        configuration.egress = names.egressPolicy
         configuration.proxy = Options.proxyConfiguration(proxy, noProxy)
         configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
         configuration.hsts = hsts

@@ -48,7 +48,27 @@ struct NameOptions: ParsableArguments {
             valueName: "URL"))
     var doh: String?
 
+    /// The servers that may be reached.
+    enum Egress: String, ExpressibleByArgument, CaseIterable { case any, `public` }
+
+    @Option(
+        help: ArgumentHelp(
+            "Reach only addresses of the public Internet; redirects and proxies are judged too.", valueName: "public"))
+    var egress = Egress.any
+
+    @Option(
+        name: .customLong("egress-allow"),
+        help: ArgumentHelp(
+            "Reach this network too, with --egress public: 10.1.0.0/16, or an address; repeatable.",
+            valueName: "NETWORK"
+        ),
+        transform: { text in try accept { try IPNetwork(text) } })
+    var allowedNetworks: [IPNetwork] = []
+
     mutating func validate() throws {
+        guard egress == .public || allowedNetworks.isEmpty else {
+            throw ValidationError("--egress-allow goes with --egress public.")
+        }
         guard !usesIPv4 || !usesIPv6 else { throw ValidationError("-4 and -6 do not go together.") }
         guard unixSocket == nil || abstractUnixSocket == nil else {
             throw ValidationError("--unix-socket and --abstract-unix-socket do not go together.")
@@ -59,6 +79,15 @@ struct NameOptions: ParsableArguments {
 
     /// The route that the options describe.
     var route: Route { (try? makeRoute()) ?? Route() }
+
+    /// The policy that the options describe, if there is one. A socket that is named may be reached.
+    var egressPolicy: EgressPolicy? {
+        guard egress == .public else { return nil }
+        var policy = EgressPolicy.publicInternet
+        policy.allowedNetworks += allowedNetworks
+        policy.allowsUnixSockets = route.unixSocket != nil
+        return policy
+    }
 
     /// Returns the resolver that the options describe, if there is one. Its server is always verified, and gets no client certificate: both
     /// are options for the servers of requests. The proxies, the fixed addresses, the own address and the version of IP hold for it too;

@@ -20,6 +20,7 @@ extension Options {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: tls.cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
+        configuration.egress = names.egressPolicy
         configuration.proxy = Self.proxyConfiguration(proxies.proxy?.with(proxies.proxyUser), proxies.noProxy)
         configuration.resolver = names.resolver(trust, cacert: tls.cacert, proxy: configuration.proxy)
         return configuration

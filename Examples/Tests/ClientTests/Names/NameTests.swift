@@ -22,6 +22,19 @@ import Testing
         #expect(run.text == "hello world" && run.status == 0, "\(run.errors)")
     }
 
+    @Test(arguments: [[], ["--egress-allow", "127.0.0.2"]]) func thePublicInternetHasNoLoopback(_ more: [String])
+        async throws
+    {
+        let run = try await client([url, "--egress", "public", "--report", "json"] + more)
+        #expect(run.report["error"]["kind"] == "egress_refused" && run.status == ExitStatus.of("egress_refused"))
+        #expect(run.report["error"]["message"].text?.contains("127.0.0.0/8") == true)
+    }
+
+    @Test func aNetworkIsAllowedToo() async throws {
+        let run = try await client([url, "--egress", "public", "--egress-allow", "127.0.0.0/29"])
+        #expect(run.text == "hello world" && run.status == 0, "\(run.errors)")
+    }
+
     /// The DNS server's own name is known from `--resolve`, and it answers only that address of the client.
     @Test func aDNSServerHasAnAddressAndSeesTheClientsOwn() async throws {
         let dns = "dns.invalid:\(try await Secure.port("dns"))"
@@ -112,6 +125,7 @@ import Testing
 
     @Test(arguments: [
         ["-4", "-6"], ["--connect-to", "a:80"], ["--interface", "a b"], ["--doh", "http://dns.example/"],
+        ["--egress", "private"], ["--egress-allow", "10.0.0.0/8"], ["--egress", "public", "--egress-allow", "x"],
         ["--unix-socket", "a", "--abstract-unix-socket", "b"], ["--abstract-unix-socket", ""],
     ])
     func anotherMalformedValueAndAContradictionAreUsageErrors(_ options: [String]) async throws {

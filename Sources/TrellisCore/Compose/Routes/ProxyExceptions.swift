@@ -25,7 +25,7 @@ public struct ProxyExceptions: Sendable, Hashable {
     private enum Pattern: Hashable {
         case everything
         case domain(String, includesHost: Bool)
-        case network(IPAddress, bits: Int)
+        case network(AddressPrefix)
     }
 
     private struct Entry: Hashable {
@@ -72,7 +72,7 @@ public struct ProxyExceptions: Sendable, Hashable {
             let isMatch =
                 switch pattern {
                 case .everything: true
-                case .network(let network, let bits): address?.hasPrefix(network, bits: bits) ?? false
+                case .network(let network): address.map(network.contains) ?? false
                 case .domain(let domain, let includesHost):
                     name.map { $0 == domain ? includesHost : $0.hasByteSuffix("." + domain) } ?? false
                 }
@@ -103,21 +103,15 @@ public struct ProxyExceptions: Sendable, Hashable {
 
     private static func pattern(_ host: Substring) -> Pattern? {
         if host == "*" { return .everything }
-        if let address = IPAddress(host) { return .network(address, bits: address.bytes.count * 8) }
-        if let slash = host.lastIndex(ofByte: "/") { return network(host[..<slash], host[slash...].dropFirst()) }
+        if let network = AddressPrefix(host) {
+            return .network(network.bits == 0 ? AddressPrefix(network.address) : network)
+        }
+        guard !host.containsBytes("/") else { return nil }
         let isWildcard = host.hasBytePrefix("*.")
         guard let name = canonical(String(host.dropFirst(isWildcard ? 2 : host.hasBytePrefix(".") ? 1 : 0))),
             !name.isEmpty, !name.containsBytes("*"), !name.containsBytes(":"), !name.hasBytePrefix(".")
         else { return nil }
         return .domain(name, includesHost: !isWildcard)
-    }
-
-    private static func network(_ address: Substring, _ digits: Substring) -> Pattern? {
-        guard let address = IPAddress(address), !digits.isEmpty,
-            digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let bits = Int(digits),
-            bits <= address.bytes.count * 8
-        else { return nil }
-        return .network(address, bits: bits == 0 ? address.bytes.count * 8 : bits)
     }
 
     /// Returns a name in lower case, in its ASCII form and without a dot at its end; `nil` if it has no ASCII form.

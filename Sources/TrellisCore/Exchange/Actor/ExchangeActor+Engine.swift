@@ -314,6 +314,8 @@ extension ExchangeActor {
         case .lookingUp(let host): history.tell(.lookingUp(host: host))
         case .lookedUp(let host): history.tell(.lookedUp(host: host))
         case .connecting(let address): history.tell(.connecting(to: address))
+        case .refused(let address, let network):
+            history.tell(.egressRefused(.network(IPNetwork(network), address: "\(address)")))
         case .handshaking(let host): history.tell(.handshaking(with: host))
         case .headSent: if state.mustReportSent { history.tell(.requestHeadSent) }
         case .sent: tellSent()

@@ -127,6 +127,11 @@ package final class RequestPreparation: Sendable {
                 expectsContinue: expectContinueTimeout != nil)
             let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
             let alternative = request.extras?.extras.alternative
+            let route = alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route
+            if let egress = configuration.egress, let refusal = egress.refusal(of: url, by: route, to: alternative) {
+                history?.tell(.egressRefused(refusal))
+                throw TrellisError(.egressRefused(refusal))
+            }
             // The program may send the request of the response again, and then it goes to the origin.
             if alternative != nil { request = request.sent(to: nil) }
             let keepsCoding = request.keepsCoding
@@ -134,7 +139,7 @@ package final class RequestPreparation: Sendable {
             if request.isComplete { request.isComplete = false }
             let trustEvaluation = try trustEvaluations?.evaluation(for: url)
             let wire = TransferOptions(
-                url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
+                url: url, route: route,
                 trust: trust.constant(mayUseTLS: url.isSecure || chosen.route !== TransferRoute.direct)
                     ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
                 method: request.method.rawValue, headerLines: headerLines, body: body.wire,

@@ -44,6 +44,9 @@ struct AlternativeAttempt {
             // next requests do not wait again.
             fail(error)
             return nil
+        } catch let error as TrellisError where error.kind == .egressRefused {
+            fail(error)
+            return nil
         } catch let error as TrellisError where error.isUntried {
             end(.unknown)
             return nil
