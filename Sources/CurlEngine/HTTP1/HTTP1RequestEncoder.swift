@@ -40,6 +40,14 @@ struct HTTP1RequestEncoder {
             throw EngineFailure(kind: .malformedURL, message: "the method or the target of the request is malformed")
         }
         bytes.append(copying: rest.span)
+        if let late = options.lateLines?() {
+            guard let fields = late.written() else {
+                bytes.removeSubrange(start...)
+                throw EngineFailure(kind: .internalError, message: "a field of the request is malformed")
+            }
+            bytes.removeLast(2)
+            bytes += fields.bytes + "\r\n".utf8
+        }
         var body = HTTP1OutgoingBody(options, traits)
         guard body.framing != .none else { return body }
         // The framing is the last field.

@@ -132,7 +132,7 @@ final class HTTP2Session {
         unsafe options.url.appendAuthority(to: &target)
         let authority = unsafe target.count
         unsafe options.appendPath(to: &target)
-        let lines = options.headerLines ?? defaults
+        let lines = options.lines(orDefault: defaults)
         let rest = unsafe stream.sending.rest, isStream = unsafe stream.sending.isStream
         let hasBody = isExtendedConnect || isStream && (rest != 0 || options.hasTrailers) || rest ?? 0 > 0
         let method = isExtendedConnect ? "CONNECT" : options.method

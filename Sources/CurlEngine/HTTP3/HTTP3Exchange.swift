@@ -49,7 +49,7 @@ final class HTTP3Exchange {
         easy.set(CURLOPT_PIPEWAIT, 1)
         // libcurl gets the addresses once, and may need them for another connection when the request has waited.
         easy.set(CURLOPT_DNS_CACHE_TIMEOUT, 86_400)
-        let lines = options.headerLines ?? engine.configuration.defaultHeaderLines
+        let lines = options.lines(orDefault: engine.configuration.defaultHeaderLines)
         unsafe easy.lists.headers = lines.packed()
         unsafe ccurl_set_pointer(easy.curl, CURLOPT_HTTPHEADER, easy.lists.headers)
         guard easy.apply(options.trust), unsafe easy.lists.headers != nil || lines.count == 0,

@@ -36,6 +36,9 @@ package final class TransferOptions: Sendable {
     package let method: String
     /// The header lines of the request; if `nil`, the engine's configuration has them.
     package let headerLines: HeaderLines?
+    /// Returns further header lines, whose values depend on the instant at which the head is written; `nil` if there are none. Called on
+    /// the engine thread, each time that a head is written; over HTTP/3, when libcurl gets the request.
+    package let lateLines: (@Sendable () -> HeaderLines)?
     /// The body of the request.
     package let body: Body
     /// The HTTP versions that may be used.
@@ -73,7 +76,7 @@ package final class TransferOptions: Sendable {
     /// Creates the settings of a transfer.
     package init(
         url: WireURL, route: TransferRoute = .direct, trust: TransferTrust = .system, method: String,
-        headerLines: HeaderLines? = nil,
+        headerLines: HeaderLines? = nil, lateLines: (@Sendable () -> HeaderLines)? = nil,
         body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
@@ -87,6 +90,7 @@ package final class TransferOptions: Sendable {
         self.trust = trust
         self.method = method
         self.headerLines = headerLines
+        self.lateLines = lateLines
         self.body = body
         self.version = version
         self.mayBeReplayed = mayBeReplayed
@@ -128,9 +132,27 @@ package final class TransferOptions: Sendable {
 
     /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {
+        with(headerLines?.without("Expect: 100-continue"), lateLines)
+    }
+
+    /// Returns the same options with lines that are added when the head is written.
+    package func adding(_ lateLines: @escaping @Sendable () -> HeaderLines) -> TransferOptions {
+        with(headerLines, lateLines)
+    }
+
+    /// Returns all header lines of a head that is written now.
+    func lines(orDefault defaults: HeaderLines) -> HeaderLines {
+        guard let late = lateLines?() else { return headerLines ?? defaults }
+        var lines = headerLines ?? defaults
+        lines.append(late)
+        return lines
+    }
+
+    private func with(
+        _ headerLines: HeaderLines?, _ lateLines: (@Sendable () -> HeaderLines)?
+    ) -> TransferOptions {
         TransferOptions(
-            url: url, route: route, trust: trust, method: method,
-            headerLines: headerLines?.without("Expect: 100-continue"),
+            url: url, route: route, trust: trust, method: method, headerLines: headerLines, lateLines: lateLines,
             body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, receivePieceSize: receivePieceSize, sendPieceSize: sendPieceSize,
@@ -258,9 +280,19 @@ package struct HeaderLines: Hashable, Sendable {
     func areSame(as other: HeaderLines) -> Bool { bytes.span.hasSameBytes(as: other.bytes.span) }
 
     /// Returns the lines that differ from `line`.
-    func without(_ line: String) -> HeaderLines {
+    func without(_ line: String) -> HeaderLines { filtered { !$0.elementsEqual(line.utf8) } }
+
+    /// Returns the lines without those of a field. Its name is compared in any case.
+    package func withoutField(named name: String) -> HeaderLines {
+        filtered { line in
+            let end = line.firstIndex { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") } ?? line.endIndex
+            return !String(decoding: line[..<end], as: UTF8.self).hasSameToken(as: name)
+        }
+    }
+
+    private func filtered(_ isKept: (ArraySlice<UInt8>) -> Bool) -> HeaderLines {
         var lines = HeaderLines()
-        for present in bytes.split(separator: 0) where !present.elementsEqual(line.utf8) {
+        for present in bytes.split(separator: 0) where isKept(present) {
             lines.bytes += present
             lines.bytes.append(0)
             lines.count += 1

@@ -74,6 +74,8 @@ final class TimeLimits: Sendable {
     let responseHead: UInt64?
     let idle: UInt64?
     let total: UInt64?
+    /// The field that tells the server how much is left of the total, if any.
+    let deadlineField: DeadlineField?
     /// The shortest limit except the total. A limit that begins now does not end earlier. `.max` if there is no limit.
     let shortest: UInt64
 
@@ -85,6 +87,7 @@ final class TimeLimits: Sendable {
         responseHead = timeouts.responseHead?.clampedNanoseconds
         idle = timeouts.idle?.clampedNanoseconds
         total = timeouts.total(hasDefault: hasDefaultTotal)?.clampedNanoseconds
+        deadlineField = timeouts.deadlineField
         shortest = min(connect ?? .max, responseHead ?? .max, idle ?? .max)
     }
 
@@ -93,6 +96,7 @@ final class TimeLimits: Sendable {
         responseHead = limits.responseHead
         idle = limits.idle
         self.total = total
+        deadlineField = limits.deadlineField
         shortest = limits.shortest
     }
 
@@ -106,6 +110,6 @@ final class TimeLimits: Sendable {
 extension TimeLimits: Equatable {
     static func == (one: TimeLimits, other: TimeLimits) -> Bool {
         one.connect == other.connect && one.responseHead == other.responseHead && one.idle == other.idle
-            && one.total == other.total
+            && one.total == other.total && one.deadlineField == other.deadlineField
     }
 }

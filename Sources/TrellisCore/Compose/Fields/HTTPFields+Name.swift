@@ -65,7 +65,7 @@ extension HTTPField.Name {
     fileprivate static let invalidNameMark = HTTPField.Name("~trellis-invalid-name") ?? .te
 
     /// Creates a name from a text; `nil` if the text is not a token, or is the reserved name.
-    fileprivate init?(ofField text: String) {
+    init?(ofField text: String) {
         // A name with a colon in front is a pseudo field, which is not a field.
         guard !text.hasBytePrefix(":"), let name = HTTPField.Name(text), name != .invalidNameMark else { return nil }
         self = name

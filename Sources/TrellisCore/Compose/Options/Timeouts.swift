@@ -26,6 +26,8 @@ public struct Timeouts: Sendable, Hashable {
         var idle: Duration?
         var total: Duration?
         var collectedTotal: Duration? = .seconds(300)
+        /// The field, `nil` in the outer optional if it is unset.
+        var deadlineField: DeadlineField??
     }
 
     /// The limits behind one reference, because the frame of every call that waits holds the limits that were passed to its verb.
@@ -73,6 +75,14 @@ public struct Timeouts: Sendable, Hashable {
     public var total: Duration? {
         get { named.total.named(or: collectedTotal) }
         set { named.total = newValue }
+    }
+
+    /// The field that tells the server how much time is left of ``total``; `nil` if there is none. The default is none.
+    ///
+    /// A value that does not set it leaves the session's in force, as with the limits; `nil` means none, whatever the session has.
+    public var deadlineField: DeadlineField? {
+        get { named.deadlineField ?? nil }
+        set { named.deadlineField = .some(newValue) }
     }
 
     /// Creates limits on time. A limit without an argument stays unset.
@@ -132,7 +142,7 @@ extension Timeouts {
         timeouts.named = Limits(
             connect: own.connect.named(or: other.connect), responseHead: own.responseHead.named(or: other.responseHead),
             idle: own.idle.named(or: other.idle), total: own.total.named(or: other.total),
-            collectedTotal: own.collectedTotal)
+            collectedTotal: own.collectedTotal, deadlineField: own.deadlineField ?? other.deadlineField)
         return timeouts
     }
 
@@ -151,7 +161,8 @@ extension Timeouts: CustomStringConvertible {
             ("connect", named.connect), ("responseHead", named.responseHead), ("idle", named.idle),
             ("total", named.total),
         ]
-        let set = all.filter { $0.1 != .inherited }.map { "\($0.0): \($0.1?.rounded ?? "none")" }
+        var set = all.filter { $0.1 != .inherited }.map { "\($0.0): \($0.1?.rounded ?? "none")" }
+        if let field = named.deadlineField { set.append("deadlineField: \(field?.name ?? "none")") }
         return "Timeouts(\(set.joined(separator: ", ")))"
     }
 }

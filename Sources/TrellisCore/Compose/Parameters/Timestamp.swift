@@ -22,6 +22,70 @@ package enum Timestamp {
             + "\(digits(second / 3600, 2)):\(digits(second / 60 % 60, 2)):\(digits(second % 60, 2))\(milliseconds)Z"
     }
 
+    /// Returns the milliseconds since 1970 of an instant, such as `2026-11-30T18:49:03.125Z` or `2026-11-30T19:49:03+01:00`; `nil` if the
+    /// text has another form, or names no instant. Smaller fractions of a second are cut off.
+    package static func milliseconds(_ text: String) -> Int64? {
+        var scanner = Scanner(bytes: Array(text.utf8))
+        guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
+            let day = scanner.number(2), scanner.skip("Tt"), let hour = scanner.number(2), scanner.skip(":"),
+            let minute = scanner.number(2), scanner.skip(":"), let second = scanner.number(2),
+            let fraction = scanner.fraction(), let offset = scanner.offset(), scanner.isAtEnd,
+            let date = HTTPDate(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        else { return nil }
+        return (date.secondsSince1970 - offset) * 1000 + fraction
+    }
+
+    /// The rest of a text.
+    private struct Scanner {
+        let bytes: [UInt8]
+        var position = 0
+
+        var isAtEnd: Bool { position == bytes.count }
+
+        /// Skips one of some characters.
+        mutating func skip(_ any: StaticString) -> Bool {
+            guard position < bytes.count, any.description.utf8.contains(bytes[position]) else { return false }
+            position += 1
+            return true
+        }
+
+        mutating func digit() -> Int? {
+            guard position < bytes.count, 0x30...0x39 ~= bytes[position] else { return nil }
+            position += 1
+            return Int(bytes[position - 1]) - 0x30
+        }
+
+        mutating func number(_ count: Int) -> Int? {
+            var number = 0
+            for _ in 0..<count {
+                guard let digit = digit() else { return nil }
+                number = number * 10 + digit
+            }
+            return number
+        }
+
+        /// Takes a fraction of a second, if there is one. Returns its milliseconds.
+        mutating func fraction() -> Int64? {
+            guard skip(".") else { return 0 }
+            guard let first = digit() else { return nil }
+            var (milliseconds, unit) = (100 * first, 10)
+            while let digit = digit() {
+                milliseconds += digit * unit
+                unit /= 10
+            }
+            return Int64(milliseconds)
+        }
+
+        /// Takes the zone. Returns its distance from UTC in seconds.
+        mutating func offset() -> Int64? {
+            if skip("Zz") { return 0 }
+            let isEast = position < bytes.count && bytes[position] == UInt8(ascii: "+")
+            guard skip("+-"), let hours = number(2), hours < 24, skip(":"), let minutes = number(2), minutes < 60
+            else { return nil }
+            return Int64(hours * 3600 + minutes * 60) * (isEast ? 1 : -1)
+        }
+    }
+
     private static func digits(_ number: Int, _ width: Int) -> String {
         let text = "\(number)"
         return String(repeating: "0", count: max(0, width - text.utf8.count)) + text

@@ -213,8 +213,9 @@ actor ExchangeActor: EngineActor {
         deadlines.lastMove = executor.now
         if flow != nil { joinGates() }
         let isFirst = state.expectation != .dropped
-        work.task = engine.transport.start(
-            isFirst ? prepared : prepared.withoutExpectation, events: isFirst ? self : LaterAttempt(self))
+        var request = isFirst ? prepared : prepared.withoutExpectation
+        if prepared.limits.deadlineField != nil { request = prepared.withDeadline(request, on: executor.clock) }
+        work.task = engine.transport.start(request, events: isFirst ? self : LaterAttempt(self))
         if flow != nil { pauseForBandwidth() }
         if state.expectation != .awaited, !waitsForTrust { startPump() }
     }

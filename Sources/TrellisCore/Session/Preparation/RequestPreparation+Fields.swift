@@ -61,6 +61,10 @@ extension RequestPreparation {
         _ request: Request, by signers: [any RequestSigner], in context: CallContext, sizes: FileSizes?
     ) async throws -> Request {
         var (request, wire, others) = try unsigned(request, sizes)
+        // What the deadline's field says is known only after the signers.
+        if let field = limits(of: request, delivery: context.call.delivery).deadlineField, context.call.limit != nil {
+            wire.headers[field.name] = nil
+        }
         for signer in signers {
             try context.call.checkCancellation()
             try await signer.sign(&wire, context: context)

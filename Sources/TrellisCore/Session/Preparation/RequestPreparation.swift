@@ -122,9 +122,15 @@ package final class RequestPreparation: Sendable {
             let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
             let body = try PreparedBody(
                 of: request, isStreamed: expectContinueTimeout != nil || pieces?.send != nil, sizes: sizes)
-            let (headerLines, addsDefaultFields) = try lines(
+            var (headerLines, addsDefaultFields) = try lines(
                 &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
                 expectsContinue: expectContinueTimeout != nil)
+            if timeLimits.deadlineField != nil {
+                let hasLeft = history?.hasLeftOrigin ?? false
+                if let field = timeLimits.sentField(hasLeft: hasLeft, switchesProtocols: delivery == .connection) {
+                    headerLines = try lines(headerLines, of: request, without: field)
+                }
+            }
             let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
             let alternative = request.extras?.extras.alternative
             let route = alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route
@@ -270,6 +276,15 @@ package final class RequestPreparation: Sendable {
         }
         lines.append(defaultLines)
         return lines
+    }
+
+    /// Returns header lines without a field that is added when the head is written.
+    private func lines(
+        _ lines: HeaderLines?, of request: Request, without field: DeadlineField
+    ) throws(TrellisError) -> HeaderLines? {
+        guard let name = HTTPField.Name(ofField: field.name) else { throw .invalidFieldName(field.name) }
+        guard request.headers.contains(name) || defaultFields.contains(name) else { return lines }
+        return (lines ?? defaultLines).withoutField(named: field.name)
     }
 
     private static func lengthBit(of name: HTTPField.Name) -> UInt64 { 1 &<< UInt64(name.canonicalName.utf8.count) }

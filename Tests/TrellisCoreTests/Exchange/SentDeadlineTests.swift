@@ -1,0 +1,118 @@
+import CurlEngine
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import TrellisCore
+
+/// The field with the time that is left, on requests of a session.
+@Suite(.timeLimit(.minutes(3)))
+struct SentDeadlineTests {
+    /// A session that tells its servers how many milliseconds are left of ten seconds.
+    private struct World {
+        let clock = TestClock()
+        let transport: MockTransport
+        let session: Session
+
+        init(
+            field: DeadlineField = .milliseconds("X-Left"), _ change: (inout SessionConfiguration) -> Void = { _ in },
+            answering answer: @escaping @Sendable (TransportRequest) -> MockResponse = { _ in MockResponse() }
+        ) {
+            var configuration = SessionConfiguration()
+            configuration.timeouts.total = .seconds(10)
+            configuration.timeouts.deadlineField = field
+            change(&configuration)
+            transport = MockTransport { answer($0) }
+            session = Session(configuration: configuration, transport: transport, clock: clock)
+        }
+
+        /// The values of the field on the requests so far.
+        var values: [String?] { transport.requests.map { $0.headers["X-Left"] } }
+    }
+
+    @Test func aRetryHasWhatIsLeft() async throws {
+        let retrier = Retrier { _, context in context.attempt == 1 ? .retryWithDelay(.seconds(3)) : .doNotRetry }
+        let world = World({ $0.steps.retriers = [retrier] }, answering: { _ in MockResponse(status: 503) })
+        let task = Task { try await world.session.data("http://a.example/") }
+        await world.session.settle()
+        world.clock.move(by: .seconds(3))
+        _ = try await task.value
+        #expect(world.values == ["10000", "7000"])
+    }
+
+    @Test func theTimeInTheQueueCounts() async throws {
+        let world = World { $0.limits.perOrigin = 1 }
+        let first = try await world.session.stream("http://a.example/")
+        let second = Task { try await world.session.data("http://a.example/") }
+        await world.session.settle()
+        world.clock.move(by: .milliseconds(2500))
+        first.cancel()
+        _ = try await second.value
+        #expect(world.values.last == "7500")
+    }
+
+    @Test func anotherOriginDoesNotLearnIt() async throws {
+        let world = World(answering: { request in
+            request.url.hasPrefix("http://a.example")
+                ? MockResponse(status: 302, headers: ["Location": "http://b.example/"]) : MockResponse()
+        })
+        _ = try await world.session.data("http://a.example/")
+        #expect(world.values == ["10000", nil])
+        var request = Request("http://a.example/")
+        var field = DeadlineField.milliseconds("X-Left")
+        field.crossesOrigins = true
+        request.timeouts = Timeouts()
+        request.timeouts?.deadlineField = field
+        _ = try await world.session.data(request)
+        #expect(world.values.suffix(2) == ["10000", "10000"])
+    }
+
+    @Test func aFieldOfTheRequestOrOfTheSessionIsReplaced() async throws {
+        let world = World { $0.defaultHeaders["X-Left"] = "1" }
+        _ = try await world.session.data("http://a.example/")
+        _ = try await world.session.data("http://a.example/", headers: ["x-left": "2", "X-Other": "3"])
+        #expect(world.values == ["10000", "10000"])
+        for request in world.transport.requests {
+            let lines = request.wire.headerLines.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
+            #expect(!lines.lowercasedASCII().contains("x-left"))
+            #expect(!lines.isEmpty)
+        }
+    }
+
+    @Test func withoutATotalNothingIsSaid() async throws {
+        let world = World()
+        _ = try await world.session.data("http://a.example/", timeouts: .endless)
+        #expect(world.values == [nil])
+    }
+
+    @Test func aNameThatIsNoTokenIsAnError() async {
+        let world = World(field: .milliseconds("X Left"))
+        let error = await #expect(throws: TrellisError.self) { try await world.session.data("http://a.example/") }
+        #expect(error?.reason == .invalidRequest(.headerField("X Left")))
+    }
+
+    /// What the field says is known only after the signers, which must not sign another value.
+    @Test func aSignerDoesNotSeeTheField() async throws {
+        struct Witness: RequestSigner {
+            func sign(_ request: inout WireRequest, context: CallContext) async throws {
+                request.headers["X-Seen"] = request.headers["X-Left"] ?? "none"
+            }
+        }
+        let world = World { $0.steps.signers = [Witness()] }
+        _ = try await world.session.data("http://a.example/", headers: ["X-Left": "1"])
+        #expect(world.values == ["10000"])
+        #expect(world.transport.requests.first?.headers["X-Seen"] == "none")
+    }
+
+    /// A wire computes the value once more, when it writes the head.
+    @Test func theWireGetsTheValueOfItsInstant() async throws {
+        let world = World()
+        _ = try await world.session.data("http://a.example/")
+        let lines = try #require(world.transport.requests.first?.wire.lateLines)
+        #expect(String(decoding: lines().bytes, as: UTF8.self) == "X-Left: 10000\0")
+        world.clock.move(by: .milliseconds(4001))
+        #expect(String(decoding: lines().bytes, as: UTF8.self) == "X-Left: 5999\0")
+        world.clock.move(by: .seconds(60))
+        #expect(String(decoding: lines().bytes, as: UTF8.self) == "X-Left: 1\0")
+    }
+}
