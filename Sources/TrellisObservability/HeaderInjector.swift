@@ -5,8 +5,11 @@ import TrellisCore
 
 /// The injector of a context into a list of fields, which are then added to a request. A request to which nothing is added stays as it is.
 struct HeaderInjector: Injector {
+    /// The kinds of fields that the host of the request gets.
+    let kinds: ContextFields
+
     func inject(_ value: String, forKey key: String, into fields: inout [HTTPField]) {
-        guard let name = HTTPField.Name(key) else { return }
+        guard let name = HTTPField.Name(key), kinds.contains(ContextFields(name)) else { return }
         fields.append(HTTPField(name: name, value: value))
     }
 }

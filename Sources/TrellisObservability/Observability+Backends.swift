@@ -48,7 +48,7 @@ extension Observability {
 
     /// Whether nothing is observed: each part is off, or the settings have a backend for it that does nothing.
     var isEmpty: Bool {
-        let hasTraces = (createsSpans || createsCallSpans || propagatesContext) && (tracer == nil || instrument != nil)
+        let hasTraces = (createsSpans || createsCallSpans || addsFields) && (tracer == nil || instrument != nil)
         let hasMetrics = !metrics.isEmpty && (metricsFactory == nil || recordingFactory != nil)
         let hasLog = logLevels != .off && !(logger.map { Self.isNoOp($0.handler) } ?? false)
         return !hasTraces && !hasMetrics && !hasLog

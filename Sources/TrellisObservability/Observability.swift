@@ -32,12 +32,23 @@ public struct Observability: Sendable {
     /// is `false`, because the conventions want none.
     public var createsCallSpans = false
     /// Whether the context of the span, or else of the task, is added to the fields of the request by the tracer, or by the
-    /// instruments that the process was bootstrapped with: for example as `traceparent` and `baggage`. Fields of the same names are
-    /// replaced. The default is `true`.
+    /// instruments that the process was bootstrapped with: for example as `traceparent` and `tracestate`. Fields of the same names are
+    /// replaced. The default is `true`: which hosts get what is up to ``propagation`` and ``baggagePropagation``.
     public var propagatesContext = true
-    /// Returns whether the context is added to requests to a host, given in lower case and without brackets, where ``propagatesContext``
-    /// is on; `nil`, the default, if every host gets it, after redirects too. Baggage can name users, which is nothing for the
-    /// servers of others.
+    /// The hosts that get the fields of the context. The default is ``Propagation/everywhere``.
+    ///
+    /// Each request on the wire goes by the host of its own URL: one that a redirect has led to another host, or a retry there, has
+    /// nothing of the request before. A proxy, an alternative service and a ``/Trellis/ConnectTo`` change no URL.
+    public var propagation = Propagation.everywhere
+    /// The hosts that get the baggage of the context, which can name users; `nil` by default: the hosts that ``propagation`` or
+    /// ``propagatesContextToHost`` names, and no host if neither names any. With ``Propagation/everywhere``, every server gets it, those of
+    /// others included.
+    ///
+    /// Baggage is the field `baggage` (W3C Baggage, section 3.1), and what tracers have written instead: `correlation-context`,
+    /// `jaeger-baggage`, and fields whose names begin with `uberctx-` or `ot-baggage-`.
+    public var baggagePropagation: Propagation?
+    /// Returns whether the context is added to requests to a host, given in lower case and in ASCII form, without brackets and without a
+    /// dot at its end; `nil`, the default, if ``propagation`` and ``baggagePropagation`` alone decide. A host has to be admitted by both.
     public var propagatesContextToHost: (@Sendable (_ host: String) -> Bool)?
     /// Whether spans have the attribute `user_agent.original`. The default is `false`.
     public var recordsUserAgent = false

@@ -48,6 +48,18 @@ private func loadUser(
     }
 }
 
+private func observeWithin(_ configuration: inout SessionConfiguration) throws {
+    var observability = Observability()
+    observability.propagation = .hosts([try HostPattern("**.corp.example"), try HostPattern("orders")])
+    configuration.observe(with: observability)
+}
+
+private func observeEverywhere(_ configuration: inout SessionConfiguration) throws {
+    var observability = Observability()
+    observability.baggagePropagation = .hosts([try HostPattern("**.corp.example")])  // the trace goes everywhere
+    configuration.observe(with: observability)
+}
+
 /// The complete example of the page about the product. The backends of the process are those of all tests, and are not replaced.
 @Suite(.timeLimit(.minutes(3)))
 struct ObservabilityPageTests {
@@ -73,6 +85,24 @@ struct ObservabilityPageTests {
                 "HTTP response was received", "HTTP request is sent again", "HTTP response was received",
             ])
         #expect(backends.log.entries.map { $0["error.type"] } == ["503", "503", nil])
+    }
+
+    /// The hosts of the rules, and a partner's.
+    @Test func theContextGoesToTheHostsOfTheRule() async throws {
+        func fields(_ observe: (inout SessionConfiguration) throws -> Void) async throws -> [String] {
+            var configuration = SessionConfiguration()
+            try observe(&configuration)
+            let transport = MockTransport { _ in .text("x") }
+            let session = Session(configuration: configuration, transport: transport)
+            try await W3CTracer.within("user=7") {
+                for host in ["api.corp.example", "orders", "partner.example"] {
+                    _ = try await session.data("https://\(host)/")
+                }
+            }
+            return transport.requests.map { "\($0["traceparent"] == nil ? "-" : "trace") \($0["baggage"] ?? "-")" }
+        }
+        #expect(try await fields(observeWithin) == ["trace user=7", "trace user=7", "- -"])
+        #expect(try await fields(observeEverywhere) == ["trace user=7", "trace -", "trace -"])
     }
 }
 #endif

@@ -11,6 +11,8 @@ final class ExchangeInstrumentation: ExchangeObserver {
     let settings: Observability
     let profiles: RequestProfiles
     private let tracers = LatestTracer()
+    /// The URLs whose hosts decide about the fields of a context.
+    private let urls = WireURLCache()
     private let instruments: InstrumentCache
     private let connections: ConnectionInstrumentation?
 
@@ -29,7 +31,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
         let source = instruments.source()
         connections?.followFactory()
         let logger = settings.logger(at: settings.logLevels.highest)
-        let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
+        let instrument = settings.createsSpans || settings.addsFields ? settings.instrument : nil
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
         let resendCount = context.countExchange()
         if let logger, source == nil, instrument == nil, !settings.logLevels.writesResponses(to: logger) {
@@ -43,8 +45,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
         }
         let span = settings.createsSpans ? startSpan(observed, context, with: instrument) : nil
         let observation = ObservedExchange(observed, span: span, logger: logger, source: source, self, context: context)
-        let isForHost = settings.propagatesContextToHost?(observed.profile.server.address) ?? true
-        return (isForHost ? injecting(span, into: request, with: instrument) : request, observation)
+        return (injecting(span, into: request, with: instrument), observation)
     }
 
     private func startSpan(
@@ -77,13 +78,18 @@ final class ExchangeInstrumentation: ExchangeObserver {
         return tracer.startSpan(name, ofKind: kind)
     }
 
-    /// Returns a request with the context of the span, or else of the task, in its fields.
+    /// Returns a request with the context of the span, or else of the task, in its fields, as far as its host gets it.
     private func injecting(
         _ span: (any Span)?, into request: Request, with instrument: any Instrument
     ) -> Request {
-        guard settings.propagatesContext, let context = span?.context ?? ServiceContext.current else { return request }
+        guard settings.addsFields, let context = span?.context ?? ServiceContext.current else { return request }
+        // The host is the one that the connection is made to, however the URL spells it.
+        let url =
+            settings.dependsOnHost ? try? urls.url(parsing: request.url, unchanged: request.sendsURLUnchanged) : nil
+        let kinds = settings.fields(for: url?.bareHost)
+        guard !kinds.isEmpty else { return request }
         var fields: [HTTPField] = []
-        instrument.inject(context, into: &fields, using: HeaderInjector())
+        instrument.inject(context, into: &fields, using: HeaderInjector(kinds: kinds))
         return request.withContext(fields)
     }
 
