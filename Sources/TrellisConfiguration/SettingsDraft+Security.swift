@@ -113,7 +113,9 @@ extension SettingsDraft {
         // Without addresses first, so that an error is the URL's.
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(url, method: method) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {
-            var made = try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)
+            var made = try DNSOverHTTPS(
+                url, method: method, bootstrap: resolver.bootstrap, localNames: present?.localNames ?? .standard,
+                configuration: own)
             made.users = ResolverUsers()
             return made
         }

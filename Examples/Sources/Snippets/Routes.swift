@@ -41,6 +41,12 @@ func addResolver(to configuration: inout SessionConfiguration) throws {
         "https://dns.example/dns-query", bootstrap: ["192.0.2.53", "2001:db8::53"])
 }
 
+func keepNamesLocal(in configuration: inout SessionConfiguration) throws {
+    var names = LocalNames.standard
+    names.hosts.append(try HostPattern("**.corp.example"))
+    configuration.resolver = try DNSOverHTTPS("https://dns.example/dns-query", localNames: names)
+}
+
 /// The code of the article about reachability.
 func watchNetwork() async throws {
     let reachability = NetworkReachability.shared

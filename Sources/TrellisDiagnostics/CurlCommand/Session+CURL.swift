@@ -30,7 +30,7 @@ extension Session {
         // A relative URL without a base is an error here, as when the request is sent.
         let host = try preparation.url(of: request).host
         options.route = configuration.route
-        options.resolver = resolverSettings(revealsSecrets: options.revealsSecrets)
+        options.resolver = resolverSettings(for: host, revealsSecrets: options.revealsSecrets)
         options.proxy = configuration.proxy
         let (trust, patterns) = (preparation.trust, Array(configuration.tlsForHosts.keys))
         options.tls = { trust.configuration(for: $0) }
@@ -41,9 +41,10 @@ extension Session {
         return request.cURLDescription(options)
     }
 
-    /// The options of curl for the resolver.
-    private func resolverSettings(revealsSecrets: Bool) -> CURLSettings {
+    /// Returns the options of curl for the resolver; none for a name that the system looks up.
+    private func resolverSettings(for host: String, revealsSecrets: Bool) -> CURLSettings {
         var settings = CURLSettings()
+        guard configuration.resolver?.localNames.contains(host) != true else { return settings }
         if let resolver = configuration.resolver as? any ServerResolver {
             settings.add("--doh-url", revealsSecrets ? resolver.url : URLRedaction.redact(resolver.url))
         } else if configuration.resolver != nil {

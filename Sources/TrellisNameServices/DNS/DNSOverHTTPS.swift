@@ -17,6 +17,9 @@ public import TrellisCore
 /// The requests have a separate session and tell nothing except the question: no `User-Agent`, no `Accept-Language`, no cookies.
 /// Redirects are not followed. Without `bootstrap` addresses, the system looks the server's name up.
 ///
+/// The system also looks up the names of ``localNames``, such as `db`, `printer.local` and names of `/etc/hosts`: the server would not know
+/// them, and would learn them.
+///
 /// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the
 /// ``TrellisError/underlying`` error of one of kind ``TrellisError/Kind/dns``.
 public struct DNSOverHTTPS: NameResolver {
@@ -37,6 +40,8 @@ public struct DNSOverHTTPS: NameResolver {
     public let url: String
     /// The method of the requests.
     public let method: Method
+    /// The names that the server is not asked for, and the system looks up; ``LocalNames/standard`` unless given.
+    public let localNames: LocalNames
     package var users: ResolverUsers?
     private let session: Session
     /// The settings of the resolver's own session.
@@ -48,13 +53,15 @@ public struct DNSOverHTTPS: NameResolver {
     ///   - url: The `https` URL of the server; one with `http` only for this machine. The ending `{?dns}` of a URI template is ignored.
     ///   - method: The method of the requests.
     ///   - bootstrap: The literal addresses of the server, if its host is not to be looked up.
+    ///   - localNames: The names that the server is not asked for. ``LocalNames/none`` suits a server of one's own network, which knows
+    ///     its names.
     ///   - configuration: The settings of the resolver's own session, such as authorities to trust, a proxy or limits on time. Its
     ///     resolver, steps, base URL and default fields are not used.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL that is not absolute, or not `https`; of kind
     ///   ``TrellisError/Kind/invalidRequest`` for a bootstrap address that is not a literal one.
     public init(
         _ url: some URLConvertible, method: Method = .post, bootstrap: [String] = [],
-        configuration: SessionConfiguration = SessionConfiguration()
+        localNames: LocalNames = .standard, configuration: SessionConfiguration = SessionConfiguration()
     ) throws {
         var text = try url.asURLString()
         if text.hasByteSuffix("{?dns}") { text.removeLast("{?dns}".count) }
@@ -87,6 +94,7 @@ public struct DNSOverHTTPS: NameResolver {
         }
         self.url = text
         self.method = method
+        self.localNames = localNames
         session = Session(configuration: configuration)
     }
 
@@ -97,10 +105,11 @@ public struct DNSOverHTTPS: NameResolver {
     /// ``TrellisError/Kind/cancelled``. Copies of the resolver share its session.
     public func shutdown() async { await session.shutdown() }
 
-    /// Asks the server for the addresses of a name.
+    /// Asks the server for the addresses of a name; the system if it is one of ``localNames``.
     ///
-    /// - Throws: ``DNSFailure``, ``TrellisError`` of the request to the server, or `CancellationError` in a cancelled task.
+    /// - Throws: ``DNSFailure``, ``TrellisError`` of the request to the server or of the system; `CancellationError` in a cancelled task.
     public func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+        if let local = try await localNames.addresses(of: name, family: family) { return local }
         guard let name = DNSName(name) else { throw DNSFailure.noSuchName }
         switch family {
         case .ipv4: return try await answer(to: DNSQuery(name: name, type: .a)).get()

@@ -9,7 +9,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(3)))
 struct DNSOverHTTPSTests {
     /// The question of a request, as the server has read it.
-    private struct Question: Hashable, Sendable {
+    struct Question: Hashable, Sendable {
         let name: String
         let type: UInt8
 
@@ -58,7 +58,7 @@ struct DNSOverHTTPSTests {
     private static let type = ("Content-Type", "application/dns-message")
 
     /// A server that knows the IPv4 address of every name.
-    private static func server(
+    static func server(
         _ answer: @escaping @Sendable (LoopbackServer.ReceivedRequest, UInt8) -> LoopbackServer.Response = {
             request, type in
             .init(200, headers: [Self.type], body: message(to: request, type == 1 ? [[127, 0, 0, 1]] : []))

@@ -25,11 +25,19 @@ public protocol NameResolver: Sendable {
     /// Returns the addresses of a name.
     ///
     /// - Parameters:
-    ///   - name: The host of a URL in lower case and in ASCII form. Never an address, and never `localhost` or a name that ends in
-    ///     `.localhost`, which are this machine (RFC 6761, section 6.3).
+    ///   - name: The host of a URL in lower case and in ASCII form. Never an address, never `localhost` or a name that ends in
+    ///     `.localhost`, which are this machine (RFC 6761, section 6.3), and none of ``localNames``.
     ///   - family: The versions of IP that can be used. Other addresses are left out by the caller.
     /// - Throws: Any error, which becomes the ``TrellisError/underlying`` of one of kind ``TrellisError/Kind/dns``.
     func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses
+    /// The names for which the resolver is not asked, because the system looks them up as it does without a resolver;
+    /// ``LocalNames/none`` by default. A session asks once for the rule.
+    var localNames: LocalNames { get }
+}
+
+extension NameResolver {
+    /// No name: the resolver is asked for each.
+    public var localNames: LocalNames { .none }
 }
 
 /// The addresses of a name, and the time for which they may be used.

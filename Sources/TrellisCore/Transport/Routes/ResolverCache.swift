@@ -31,10 +31,12 @@ final class ResolverCache: Sendable {
     }
 
     private let resolver: any NameResolver
+    /// The names that the system looks up instead.
+    let localNames: LocalNames
     private let state = Locked(State())
     private let lookups = SharedWork<Key, [IPAddress]>()
 
-    init(_ resolver: any NameResolver) { self.resolver = resolver }
+    init(_ resolver: any NameResolver) { (self.resolver, localNames) = (resolver, resolver.localNames) }
 
     /// Returns a cache for the same resolver that knows no addresses yet.
     func emptyCopy() -> ResolverCache { ResolverCache(resolver) }
@@ -58,11 +60,17 @@ final class ResolverCache: Sendable {
         if let known = knownAddresses(of: name, family, now: clock.now()) { return known }
         let key = state.withLock { $0.key(name, family) }
         return try await lookups.value(for: key) { [self] in
-            let found = try await resolver.addresses(of: name, family: family)
+            let found = try await find(name, family)
             // A lookup that all requests have left, or of another network, decides nothing.
             if !Task.isCancelled { keep(found, for: key, now: clock.now()) }
             return found.literals
         }
+    }
+
+    private func find(_ name: String, _ family: AddressFamily) async throws -> ResolvedAddresses {
+        // Where addresses are wanted that the engine does not look up: for a SOCKS proxy, or for a name of a file.
+        if let local = try await localNames.addresses(of: name, family: family) { return local }
+        return try await resolver.addresses(of: name, family: family)
     }
 
     private func keep(_ found: ResolvedAddresses, for key: Key, now: EngineInstant) {

@@ -13,22 +13,25 @@ struct NameLookups {
 }
 
 extension RouteTable {
-    /// Returns the names that the resolver is asked for, if any. Without a resolver of the session's, the system is asked
-    /// for the server's name if a SOCKS proxy wants its addresses, because the engine would try one of them alone.
+    /// Returns the names that the resolver is asked for, if any. Without a resolver of the session's, and for a local name, the system is
+    /// asked for the server's name if a SOCKS proxy wants its addresses, because the engine would try one of them alone.
     func lookups(
         to url: WireURL, by way: Route, _ parts: TransferRoute.Parts, through proxy: Proxy
     ) throws(TrellisError) -> NameLookups? {
-        let asks = hasResolver || way.source != route.source
-        guard parts.socket == nil, asks || proxy.looksUpServers else { return nil }
+        let isSeparate = way.source != route.source
+        guard parts.socket == nil, hasResolver || isSeparate || proxy.looksUpServers else { return nil }
+        func name(_ host: String, isWanted: Bool = false) -> String? {
+            guard let name = Self.name(host) else { return nil }
+            // The engine looks up a local name, as it does without a resolver.
+            return isWanted || isSeparate || hasResolver && !ownNames.localNames.contains(name) ? name : nil
+        }
         var lookups = NameLookups(family: try way.connectionFamily())
         if parts.addresses == .lookedUp, proxy.engine?.looksUpServers ?? true {
-            lookups.server = Self.name(way.target(of: url).host)
+            lookups.server = name(way.target(of: url).host, isWanted: proxy.looksUpServers)
         }
-        if asks, parts.proxyAddresses == .lookedUp, let next = proxy.nextHop {
-            lookups.proxy = Self.name(next.host)
-        }
-        if asks, parts.secondProxyAddresses == .lookedUp, let second = proxy.secondHop {
-            lookups.secondProxy = Self.name(second.host)
+        if parts.proxyAddresses == .lookedUp, let next = proxy.nextHop { lookups.proxy = name(next.host) }
+        if parts.secondProxyAddresses == .lookedUp, let second = proxy.secondHop {
+            lookups.secondProxy = name(second.host)
         }
         return lookups.server == nil && lookups.proxy == nil && lookups.secondProxy == nil ? nil : lookups
     }

@@ -84,7 +84,7 @@ package final class RouteTable: Sendable {
     /// Whether the session has a resolver, so that no engine looks up a name that the resolver can know.
     let hasResolver: Bool
     /// The addresses that the session keeps.
-    private let ownNames: ResolverCache
+    let ownNames: ResolverCache
     /// Returns the proofs for a proxy, if libcurl does not make them.
     private let makeProofs: @Sendable (EngineConfiguration.ProxyServer) -> (any TunnelProofs)?
     private let state = Locked(State())
