@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisNameServices", targets: ["TrellisNameServices"]),
+        .library(name: "TrellisOAuth", targets: ["TrellisOAuth"]),
         .library(name: "TrellisUpgrades", targets: ["TrellisUpgrades"]),
         .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
@@ -92,6 +93,11 @@ let package = Package(
         // Addresses and proxies from servers and scripts: DNS over HTTPS, and PAC.
         .target(
             name: "TrellisNameServices",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        // Tokens of authorization servers (OAuth 2.0), as the credential of requests.
+        .target(
+            name: "TrellisOAuth",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         // What hosts ask of later requests: https alone (HSTS), and alternative services (Alt-Svc).
@@ -178,6 +184,12 @@ let package = Package(
         .testTarget(
             name: "TrellisNameServicesTests",
             dependencies: ["CurlEngine", "TrellisCore", "TrellisNameServices", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisOAuthTests",
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCore", "TrellisDiagnostics", "TrellisOAuth", "TrellisTesting",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisUpgradesTests",

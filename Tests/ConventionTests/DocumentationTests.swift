@@ -54,8 +54,8 @@ struct DocumentationTests {
 
     static let products = [
         "Sources/Trellis", "Sources/TrellisCaching", "Sources/TrellisCore", "Sources/TrellisDiagnostics",
-        "Sources/TrellisDownloads", "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisUpgrades",
-        "Sources/TrellisWebSockets", "Sources/TrellisFoundation", "Sources/TrellisTesting",
+        "Sources/TrellisDownloads", "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisOAuth",
+        "Sources/TrellisUpgrades", "Sources/TrellisWebSockets", "Sources/TrellisFoundation", "Sources/TrellisTesting",
         "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",
     ]

@@ -85,8 +85,9 @@ package enum WholeFile {
     ///
     /// - Parameter isOwn: Whether the file has to belong to this user, and the path has to be its only name: in a folder that
     ///   others can write to, any other file may be a trap.
+    /// - Parameter isSecret: Whether nobody but this user may have access to the file.
     package static func read(
-        path: String, limit: Int, ofThisUserAlone isOwn: Bool = false
+        path: String, limit: Int, ofThisUserAlone isOwn: Bool = false, withSecrets isSecret: Bool = false
     ) throws(FileError) -> (data: Data, version: Version)? {
         let descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileError) -> Int32? in
             let descriptor = FileReader.openForReading(path, followsLink: !isOwn)
@@ -101,6 +102,9 @@ package enum WholeFile {
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(reason: "it is not a regular file") }
         guard !isOwn || status.st_uid == geteuid() && status.st_nlink == 1 else {
             throw FileError(reason: "it does not belong to this user alone")
+        }
+        guard !isSecret || status.st_mode & 0o077 == 0 else {
+            throw FileError(reason: "others may have access to it, and its contents are secret")
         }
         guard status.st_size <= limit else { throw FileError(reason: "it is larger than \(limit) bytes") }
         let room = Int(status.st_size)

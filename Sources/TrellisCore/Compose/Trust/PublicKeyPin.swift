@@ -76,11 +76,11 @@ extension Certificate: PublicKeyPinConvertible {
 }
 
 /// The SHA-256 digest of bytes.
-enum SHA256Digest {
+package enum SHA256Digest {
     /// Returns the 32 bytes of the digest.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unsupported`` if the process has no such function.
-    static func bytes(of bytes: ArraySlice<UInt8>) throws(TrellisError) -> Data {
+    package static func bytes(of bytes: ArraySlice<UInt8>) throws(TrellisError) -> Data {
         guard let digest = MessageDigest(.sha256) else { throw TrellisError(.unsupported("SHA-256")) }
         digest.update(Array(bytes))
         guard let result = digest.finishBytes() else { throw TrellisError(.unsupported("SHA-256")) }

@@ -11,7 +11,7 @@ package enum SecretFields {
     private static let parts = [
         "token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "authkey", "functionskey",
         "privatekey", "subscriptionkey", "signature", "credential", "assertion", "samlresponse", "codeverifier",
-        "sessionid", "jwt",
+        "sessionid", "jwt", "devicecode", "usercode",
     ]
     /// The words that mark a value as secret if a name is one of them, or ends with one of them after a `-` or `_`, in lower case: within
     /// other words they mean nothing.

@@ -54,7 +54,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     ///
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        guard !isPartOfRefresh, !context.hasOwnCredentials else { return request }
+        guard !isPartOfRefresh, !context.hasOwnCredentials, authenticator.authenticates(request) else { return request }
         return try await apply(store.credential(for: context.call), to: request, context)
     }
 

@@ -20,6 +20,12 @@ public protocol Authenticator<Credential>: Sendable {
     /// The type of the credential that requests are authenticated with.
     associatedtype Credential: AuthenticationCredential
 
+    /// Returns whether a request is to have the credential at all. The default implementation returns `true`.
+    ///
+    /// A request that is not to have it is sent as it is: it waits for no refresh, begins none, and needs no credential. Give the answer
+    /// from the request alone, such as its URL, because the method is asked before each attempt.
+    func authenticates(_ request: Request) -> Bool
+
     /// Adds the credential to a request. The interceptor of a session sees all requests of the session: if they go to more than
     /// one party, check the request's URL, or the other parties learn the credential. The refusal of a request that the method
     /// leaves as it is begins no refresh.
@@ -56,6 +62,9 @@ public protocol Authenticator<Credential>: Sendable {
 }
 
 extension Authenticator {
+    /// Returns `true`: the credential is for every request.
+    public func authenticates(_ request: Request) -> Bool { true }
+
     /// Returns whether the status is 401 (RFC 9110, section 15.5.2).
     public func didRequest(
         _ request: Request, with response: Response, failDueToAuthenticationError error: (any Error)?

@@ -13,6 +13,8 @@ public import FoundationEssentials
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.
 public struct RefreshSession: Sendable {
     private let send: @Sendable (Request) async throws -> Answer
+    /// Waits on the clock of the session.
+    private let pause: @Sendable (Duration) async throws -> Void
     /// The mark of a session that was shut down before a request of the refresh was answered.
     private let end: End
 
@@ -21,6 +23,7 @@ public struct RefreshSession: Sendable {
     /// - Parameter respond: Returns the body and the response to a request. Its errors reach the authenticator unchanged.
     public init(_ respond: @escaping @Sendable (Request) async throws -> (Data, Response)) {
         end = End(of: nil)
+        pause = { try await Task.sleep(for: $0) }
         send = { request in
             let (data, response) = try await respond(request)
             return Answer(request: request, response: response, body: data)
@@ -32,6 +35,12 @@ public struct RefreshSession: Sendable {
         let sender = call.sender
         let end = End(of: sender.map { ObjectIdentifier($0) })
         self.end = end
+        pause = { duration in
+            guard let sender, try await sender.freeEngine.delay(for: duration) else {
+                end.isReached.withLock { $0 = true }
+                throw TrellisError(.cancelled(.sessionShutDown))
+            }
+        }
         send = { request in
             guard let sender else { throw TrellisError(.cancelled(.sessionShutDown)) }
             do {
@@ -60,6 +69,16 @@ public struct RefreshSession: Sendable {
     ///   request's conversion; `CancellationError` in a cancelled task, such as a refresh that took too long.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
         try await send(request.asRequest()).pair
+    }
+
+    /// Waits on the clock of the session, such as before the next question to a server that is not ready; a test's clock stands still until
+    /// the test advances it.
+    ///
+    /// - Throws: `CancellationError` in a cancelled task, such as a refresh that took too long; ``TrellisError`` of kind
+    ///   ``TrellisError/Kind/cancelled`` after the session was shut down.
+    public func wait(for duration: Duration) async throws {
+        try Task.checkCancellation()
+        if duration > .zero { try await pause(duration) }
     }
 
     /// Sends a request and decodes the response, after a check of its status and content type: see <doc:Responses>.

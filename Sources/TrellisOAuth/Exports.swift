@@ -1,0 +1,2 @@
+// The feature comes with the core.
+@_exported public import TrellisCore

@@ -1,0 +1,25 @@
+public import FoundationEssentials
+public import TrellisCore
+
+/// An access token with what belongs to it (RFC 6749, section 5.1). Descriptions show nothing of it.
+public struct OAuthToken: Sendable, Hashable, RedactedDescription {
+    /// The token that requests are sent with.
+    public var accessToken: String
+    /// The instant at which the token expires; `nil` if the server did not say, so that it is used until it is refused.
+    public var expiration: Date?
+    /// The token that gets the next access token, if any.
+    public var refreshToken: String?
+    /// The scope that was granted, as names with spaces between; `nil` if the server did not say, so that it is the one that was asked for.
+    public var scope: String?
+
+    /// Creates a token.
+    public init(_ accessToken: String, expiration: Date? = nil, refreshToken: String? = nil, scope: String? = nil) {
+        self.accessToken = accessToken
+        self.expiration = expiration
+        self.refreshToken = refreshToken
+        self.scope = scope
+    }
+
+    /// Returns whether the token has expired.
+    func isExpired(at now: Date) -> Bool { expiration.map { $0 <= now } ?? false }
+}
