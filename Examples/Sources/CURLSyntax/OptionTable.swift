@@ -50,7 +50,7 @@ enum OptionTable {
             "--connect-timeout", "--idle-timeout", "--deadline", "--retries", "--retry-delay", "--redirects", "--user",
             "--auth", "--cookie-jar", "--cookie-file", "--cache", "--cache-mode", "--max-body", "--cacert", "--cert",
             "--key", "--pass", "--pin", "--proxy", "--proxy-user", "--no-proxy", "--unix-socket",
-            "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--egress",
+            "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--doh-except", "--egress",
             "--egress-allow", "--hsts", "--alt-svc",
             "--stream", "--limit", "--connections", "--checksum", "--cancel-after", "--report", "--har",
             "--upload-file", "--netrc-file", "--proto", "--stderr", "--dump-header", "--write-out", "--limit-rate",

@@ -48,6 +48,14 @@ struct NameOptions: ParsableArguments {
             valueName: "URL"))
     var doh: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Do not ask the server of --doh for the names of this domain, as for names of one label, of .local, .internal, .home.arpa and "
+                + "/etc/hosts: the system looks them up; repeatable.",
+            valueName: "DOMAIN"),
+        transform: { text in try accept { try HostPattern("**.\(text)") } })
+    var dohExcept: [HostPattern] = []
+
     /// The servers that may be reached.
     enum Egress: String, ExpressibleByArgument, CaseIterable { case any, `public` }
 
@@ -75,6 +83,7 @@ struct NameOptions: ParsableArguments {
         }
         _ = try accept { try makeRoute() }
         if let doh { _ = try accept("--doh: ") { try DNSOverHTTPS(doh) } }
+        guard doh != nil || dohExcept.isEmpty else { throw ValidationError("--doh-except needs --doh.") }
     }
 
     /// The route that the options describe.
@@ -108,7 +117,9 @@ struct NameOptions: ParsableArguments {
         configuration.route.addresses = route.addresses
         configuration.route.source = route.source
         configuration.route.addressFamily = route.addressFamily
-        return try? DNSOverHTTPS(doh, configuration: configuration)
+        var names = LocalNames.standard
+        names.hosts += dohExcept
+        return try? DNSOverHTTPS(doh, localNames: names, configuration: configuration)
     }
 
     private func makeRoute() throws -> Route {

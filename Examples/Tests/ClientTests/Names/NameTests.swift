@@ -63,6 +63,14 @@ import Testing
         #expect(run.text == "hello world" && run.status == 0, "\(run.errors)")
     }
 
+    /// The server would know the name.
+    @Test(arguments: [("far.invalid", ["--doh-except", "invalid"]), ("no-such-name.internal", [])])
+    func aDNSServerIsNotAskedForALocalName(_ host: String, _ options: [String]) async throws {
+        let arguments = ["http://\(host):\(Self.port)/", "--doh", "\(url)/dns-query"] + options
+        let run = try await client(arguments + ["--report", "json"])
+        #expect(run.report["error"]["kind"] == "dns" && run.status == 6, "\(run.errors)")
+    }
+
     @Test func aDNSServerThatIsNone() async throws {
         let run = try await report(["http://far.invalid:\(Self.port)/", "--doh", "\(url)/echo"], status: 1)
         #expect(run.report["error"]["kind"] == "dns")
@@ -117,6 +125,8 @@ import Testing
         (["--connect-to", "a:80:b"], "'a:80:b' does not have the form HOST:PORT:HOST:PORT"),
         (["--connect-to", "a:80:b:x"], "'x' is not a port"),
         (["--doh", "dns.example"], "it is not that of a DNS server: it is not an absolute https URL"),
+        (["--doh", "https://dns.example/", "--doh-except", ".corp"], "is not a pattern of hosts"),
+        (["--doh-except", "corp.example"], "--doh-except needs --doh."),
         (["--interface", "eth 0"], "no network interface can have the name 'eth 0'"),
     ])
     func aMalformedValueIsAUsageErrorWithAReason(_ options: [String], _ reason: String) async throws {
