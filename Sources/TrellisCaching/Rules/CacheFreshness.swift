@@ -51,12 +51,12 @@ struct CacheFreshness: Hashable, Sendable {
     private static func targeted(_ lines: [String]) -> CacheDirectives? {
         guard let dictionary = StructuredDictionary(parsing: lines), !dictionary.members.isEmpty else { return nil }
         var directives = CacheDirectives()
-        for (key, value) in dictionary.members {
-            switch value {
+        for case (let key, .item(let item)) in dictionary.members {
+            switch item.value {
             case .boolean(true): directives.add(key)
             case .integer(let number) where number >= 0: directives.add(key, "\(number)")
             case .string where key.hasSameBytes(as: "no-cache") || key.hasSameBytes(as: "private"): directives.add(key)
-            case .boolean(false), .integer, .string, .other: break
+            default: break
             }
         }
         return directives

@@ -3,7 +3,7 @@ import Testing
 @testable import TrellisCaching
 @testable import TrellisCore
 
-/// The directives of `Cache-Control`, and the dictionaries of targeted fields.
+/// The directives of `Cache-Control`.
 struct CacheDirectivesTests {
     typealias Seconds = CacheDirectives.Seconds
 
@@ -62,44 +62,5 @@ struct CacheDirectivesTests {
 
     @Test func aQuotationMarkOfOneLineHidesNothingInTheNext() {
         #expect(CacheDirectives(parsing: ["a=\"x", "no-store", "b=\""]).contains(.noStore))
-    }
-
-    // MARK: Targeted fields (RFC 9651)
-
-    static let dictionaries: [(RFCSection, [String], [StructuredDictionary.Value])] = [
-        (.rfc9213("2.1"), ["max-age=60"], [.integer(60)]),
-        (.rfc9651("3.2"), ["a, max-age=60;x=1;y"], [.boolean(true), .integer(60)]),
-        (.rfc9651("3.2"), ["a=?0, b=?1"], [.boolean(false), .boolean(true)]),
-        (.rfc9651("4.2"), ["a=1", "b=-2"], [.integer(1), .integer(-2)]),
-        (
-            .rfc9651("3.3"),
-            ["a=1.5, b=\"x,\\\"y\", c=tok/en:, d=:YQ==:, e=(1 \"a\";x), f=@1, g=%\"%c3%bc\""],
-            [.other, .string] + Array(repeating: .other, count: 5)
-        ),
-        (.rfc9651("4.2.2"), ["a=1, a=2"], [.integer(2)]),
-        (.rfc9651("4.2.2"), ["  a=1 \t,\t b=2 "], [.integer(1), .integer(2)]), (.rfc9651("4.2"), [""], []),
-        (.rfc9651("3.3.1"), ["*a=999999999999999"], [.integer(999_999_999_999_999)]),
-    ]
-
-    /// A comparison with all earlier keys would take minutes.
-    @Test(.timeLimit(.minutes(3))) func manyKeysAreRead() throws {
-        let keys = (0..<100_000).map { "a\($0)" }
-        let dictionary = try #require(StructuredDictionary(parsing: [keys.joined(separator: ","), "a7=5"]))
-        #expect(dictionary.members.map(\.key) == keys)
-        #expect(dictionary.members[7].value == .integer(5) && dictionary.members[8].value == .boolean(true))
-    }
-
-    @Test(arguments: dictionaries)
-    func dictionariesAreRead(_ section: RFCSection, _ lines: [String], _ values: [StructuredDictionary.Value]) throws {
-        #expect(try #require(StructuredDictionary(parsing: lines)).members.map(\.value) == values)
-    }
-
-    @Test(arguments: [
-        "max-age=60, &&&&&", "Max-Age=60", "max-age =60", "max-age= 60", "a,", "a,,b", "a=", "a=1000000000000000",
-        "a=1.", "a=1.2345", "a=?2", "a=\"x", "a=\"\\x\"", "a=:Y", "a=(1", "a=(1,2)", "a;", "a;X", "a=1 b", "a=@1.5",
-        "a=%\"%C3\"", "a=%x", "a=\"\u{FC}\"", "\ta=1", "1=a",
-    ])
-    func whatIsNoDictionaryIsRefused(_ line: String) {
-        #expect(StructuredDictionary(parsing: [line]) == nil)
     }
 }

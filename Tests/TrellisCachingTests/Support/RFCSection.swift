@@ -16,9 +16,6 @@ struct RFCSection: Sendable, Hashable, CustomStringConvertible {
     /// Returns a section about targeted fields.
     static func rfc9213(_ number: String) -> RFCSection { RFCSection(document: 9213, number: number) }
 
-    /// Returns a section about structured fields.
-    static func rfc9651(_ number: String) -> RFCSection { RFCSection(document: 9651, number: number) }
-
     /// Returns a section about stale responses.
     static func rfc5861(_ number: String) -> RFCSection { RFCSection(document: 5861, number: number) }
 
