@@ -135,4 +135,18 @@ int32_t ccurl_identity_read(const void *_Nonnull certificate, size_t certificate
 // Frees a text, after its bytes were erased.
 void ccurl_identity_free(char *_Nullable pem, size_t length);
 
+// Asymmetric keys, through the OpenSSL that libcurl has loaded, or otherwise the system's. Without one of them, no key can be read.
+bool ccurl_key_is_available(void);
+// Reads a private or a public key in PEM, which must be freed with `ccurl_key_free`; NULL if there is none that can be read.
+void *_Nullable ccurl_key_read(const void *_Nonnull bytes, size_t length, bool *_Nonnull is_private, bool *_Nonnull is_encrypted);
+void ccurl_key_free(void *_Nonnull key);
+// Writes the public key with its algorithm (SubjectPublicKeyInfo, RFC 5280) if it fits. Returns its length; 0 after a failure.
+size_t ccurl_key_public(const void *_Nonnull key, uint8_t *_Nonnull result, size_t capacity);
+// Signs bytes. `digest` is OpenSSL's name of a hash function; NULL for a scheme that has its hash function, such as Ed25519. Returns the
+// length of the signature; 0 after a failure.
+size_t ccurl_key_sign(void *_Nonnull key, const char *_Nullable digest, bool is_pss, const void *_Nullable bytes, size_t length,
+                      uint8_t *_Nonnull result, size_t capacity);
+bool ccurl_key_verify(void *_Nonnull key, const char *_Nullable digest, bool is_pss, const void *_Nullable bytes, size_t length,
+                      const uint8_t *_Nonnull signature, size_t signature_length);
+
 #endif

@@ -57,6 +57,13 @@ package final class MessageDigest {
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
+    /// Returns the hash of some bytes; `nil` if the function is not available in this process.
+    package static func bytes(_ bytes: some DataProtocol, _ algorithm: Algorithm) -> [UInt8]? {
+        guard let digest = MessageDigest(algorithm) else { return nil }
+        digest.update(bytes)
+        return digest.finishBytes()
+    }
+
     /// Returns the hash of a text as UTF-8.
     package static func hash(_ text: String, _ algorithm: Algorithm) -> String? {
         guard let digest = MessageDigest(algorithm) else { return nil }
