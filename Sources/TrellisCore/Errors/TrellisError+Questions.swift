@@ -63,6 +63,10 @@ extension TrellisError {
         case unacceptableStatus = "unacceptable_status"
         /// The content type of the response is not accepted.
         case unacceptableContentType = "unacceptable_content_type"
+        /// The body of the response does not have the digest that its fields promise.
+        case unacceptableDigest = "unacceptable_digest"
+        /// The response has no valid signature.
+        case unacceptableSignature = "unacceptable_signature"
         /// The body of the response cannot be read as the requested type.
         case serialization
         /// The body of the request has to be sent again, but its source can be read only once.
@@ -109,6 +113,8 @@ extension TrellisError {
         case .invalidResponse(.contentCoding): .contentCoding
         case .validationFailed(.status): .unacceptableStatus
         case .validationFailed(.contentType): .unacceptableContentType
+        case .validationFailed(.digest): .unacceptableDigest
+        case .validationFailed(.signature): .unacceptableSignature
         case .serializationFailed: .serialization
         case .bodyFailed(.file): .file
         case .bodyFailed(.lengthMismatch): .invalidRequest

@@ -71,6 +71,8 @@ extension TrellisError {
         case egress(String)
         /// A validator was added after the request had started.
         case lateValidator
+        /// The request cannot be signed: a part that the signature covers is missing, or the key cannot be used.
+        case signature(String)
     }
 
     /// The reason why a connection could not be established.
@@ -143,6 +145,10 @@ extension TrellisError {
         case status(Int)
         /// The content type is not one of the accepted types; `nil` if the response has none.
         case contentType(String?, acceptable: [String])
+        /// The body does not have the digest that the response's fields promise, or has none although one is required.
+        case digest(String)
+        /// The response has no signature that is valid and covers what it must.
+        case signature(String)
     }
 
     /// The reason why a response's body cannot be read as the requested type. An error that a ``ResponseSerializer`` of the user's
@@ -232,6 +238,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.trustEvaluator(let reason)): reason
         case .invalidRequest(.tls(let reason)): "the settings of TLS are not possible: \(reason)"
         case .invalidRequest(.lateValidator): "a validator was added after the request had started"
+        case .invalidRequest(.signature(let reason)): "the request cannot be signed: \(reason)"
         case .connectionFailed(.nameResolution(let reason)): "the host name could not be resolved: \(reason)"
         case .connectionFailed(.unreachable(let reason)): "no connection to the server: \(reason)"
         case .connectionFailed(.source(let reason)): "no connection can be made from \(reason)"
@@ -261,6 +268,8 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .validationFailed(.contentType(let type, let acceptable)):
             "\(type.map { "the content type \($0)" } ?? "a response without a content type") is not accepted, only "
                 + acceptable.joined(separator: ", ")
+        case .validationFailed(.digest(let reason)): "the body of the response is not accepted: \(reason)"
+        case .validationFailed(.signature(let reason)): "the signature of the response is not accepted: \(reason)"
         case .serializationFailed(.emptyBody(let type)):
             "the response has no body, and \(type) has no value for an empty body"
         case .serializationFailed(.decoding(let type, let reason)): "the response is no \(type): \(reason)"

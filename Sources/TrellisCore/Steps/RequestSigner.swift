@@ -1,3 +1,4 @@
+import CurlEngine
 public import HTTPTypes
 
 /// A step that signs a request as it will be on the wire, for example with an HMAC or a digest of the body.
@@ -55,15 +56,34 @@ public struct WireRequest: Sendable {
     /// `Transfer-Encoding`, `Connection`, `Upgrade`, `TE`, `Expect` and the like (RFC 9110, section 7.6.1).
     public var headers: HTTPFields
     /// The body as it is sent, after ``Request/compression``, if any: ``RequestBody/data`` and ``RequestBody/collect(upTo:)`` read it.
-    public let body: RequestBody?
+    ///
+    /// A body that a signer sets here is sent instead, for example in pieces with a signature each. Its ``RequestBody/contentType`` is not
+    /// used: the field in ``headers`` counts.
+    public var body: RequestBody?
     private let place: RequestTarget
 
-    init(_ request: Request, scheme: String, authority: String, _ target: RequestTarget) {
+    /// - Parameter host: The `Host` field of the request, if it has one.
+    init(_ request: Request, to url: WireURL, host: String?) {
         method = request.method
-        self.scheme = scheme
-        self.authority = authority
-        place = target
+        scheme = url.scheme
+        let root = url.text.utf8.prefix(url.origin.utf8.count)
+        authority = host ?? String(Substring(root.dropFirst(url.scheme.utf8.count + 3)))
+        place = RequestTarget(url)
         headers = request.headers
         body = request.body
+    }
+
+    /// Creates the request that is on the wire if a request is sent as it is, without the defaults of a session.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL``.
+    package init(_ request: Request) throws(TrellisError) {
+        let url: WireURL
+        do throws(WireURL.ParseFailure) {
+            url = try WireURL(parsing: request.url, unchanged: request.sendsURLUnchanged)
+        } catch {
+            throw .unusableURL(request.url, error, isWebSocket: false)
+        }
+        self.init(request, to: url, host: request.headers["Host"])
+        headers["Host"] = nil
     }
 }

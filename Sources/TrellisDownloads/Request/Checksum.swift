@@ -114,18 +114,3 @@ private struct BuiltInDigest: DigestFunction {
 
     mutating func finish() -> [UInt8] { digest.finish().flatMap(Hexadecimal.bytes) ?? [] }
 }
-
-/// Conversions between bytes and hexadecimal digits.
-enum Hexadecimal {
-    /// Returns the bytes of pairs of digits; `nil` if it is anything else.
-    static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.utf8.compactMap(\.hexValue)
-        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-    }
-
-    /// Returns the digits of bytes, in lower case.
-    static func text(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-}

@@ -70,6 +70,8 @@ struct TrellisErrorTests {
         Row(.validationFailed(.status(404)), .unacceptableStatus),
         Row(.validationFailed(.status(503)), .unacceptableStatus, retryable: true),
         Row(.validationFailed(.contentType(nil, acceptable: [])), .unacceptableContentType),
+        Row(.validationFailed(.digest("x")), .unacceptableDigest),
+        Row(.validationFailed(.signature("x")), .unacceptableSignature),
         Row(.serializationFailed(.emptyBody(type: "x")), .serialization),
         Row(.serializationFailed(.decoding(type: "x", reason: "y")), .serialization),
         Row(.serializationFailed(.text(encoding: "x")), .serialization),
@@ -137,7 +139,8 @@ struct TrellisErrorTests {
                 "malformed_response",
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
-                "unacceptable_content_type", "serialization", "body_not_replayable", "resume_data",
+                "unacceptable_content_type", "unacceptable_digest", "unacceptable_signature", "serialization",
+                "body_not_replayable", "resume_data",
                 "checksum_mismatch", "file", "websocket", "other",
             ])
     }

@@ -19,6 +19,12 @@ extension HTTPField {
         return String(validating: octets, as: UTF8.self) == nil && octets.count == scalars.count ? octets : nil
     }
 
+    /// The bytes of the value as they are sent.
+    package var sentOctets: [UInt8] {
+        if let octets = octetsBeyondUTF8 { return octets }
+        return name == .cookie && OctetText.hasOctets(value) ? OctetText.octets(value) : Array(value.utf8)
+    }
+
     /// The value as a reference to a URL. Octets that are not UTF-8, such as Latin-1, are percent-encoded one by one: the server
     /// gets back those that it has written.
     package var urlReference: String {

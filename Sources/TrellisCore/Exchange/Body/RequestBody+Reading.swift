@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 public import FoundationEssentials
 
 /// The bytes of a body before it is sent, for adapters, steps and signers.
@@ -24,14 +24,52 @@ extension RequestBody {
         return try await collected(upTo: limit)
     }
 
+    /// Returns the hash of all bytes of a body that can be read more than once; `nil` if the hash function is not available.
+    package func hash(_ algorithm: MessageDigest.Algorithm) async throws -> [UInt8]? {
+        guard let digest = MessageDigest(algorithm) else { return nil }
+        let shared = Locked(digest)
+        try await pieces().send { chunk in
+            try Task.checkCancellation()
+            shared.withLock { $0.update(chunk) }
+        }
+        return shared.withLock { $0.finishBytes() }
+    }
+
+    /// The number of bytes; `nil` if it is not known before they are sent.
+    package var length: Int64? {
+        get async throws { try await pieces().length }
+    }
+
+    /// Returns a body of the same bytes in another form.
+    ///
+    /// - Parameters:
+    ///   - length: The number of bytes in that form, if it is known.
+    ///   - chunks: A closure that reads these bytes by its first argument, and passes those of the other form to its second one. Each
+    ///     sending calls it once.
+    package func rewritten(
+        length: Int64?,
+        _ chunks:
+            @escaping @Sendable (_ source: Chunks, _ send: @escaping @Sendable (Data) async throws -> Void)
+            async throws -> Void
+    ) -> RequestBody {
+        let rewritten = Source.stream(length: length, isReplayable: isReplayable) { send in
+            try await chunks({ try await pieces().send($0) }, send)
+        }
+        return RequestBody(rewritten, contentType: contentType)
+    }
+
+    private func pieces() async throws -> PieceChunks {
+        if case .multipart = source { try await MIMETypes.load() }
+        return try PieceChunks([source], source.hasFiles ? try await FileSizes(of: self) : nil)
+    }
+
     /// Returns all bytes of the body, of a source that is read only once too.
     func collected(upTo limit: Int) async throws -> Data {
         if let data {
             guard data.count <= limit else { throw TrellisError.bodyTooLarge(limit) }
             return data
         }
-        if case .multipart = source { try await MIMETypes.load() }
-        let pieces = try PieceChunks([source], source.hasFiles ? try await FileSizes(of: self) : nil)
+        let pieces = try await pieces()
         if let length = pieces.length, length > limit { throw TrellisError.bodyTooLarge(limit) }
         let collected = Locked(Data())
         try await pieces.send { chunk in

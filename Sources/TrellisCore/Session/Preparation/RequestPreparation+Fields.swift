@@ -71,6 +71,7 @@ extension RequestPreparation {
         }
         for field in wire.headers where !Self.isOfConnection(field.name) { others.append(field) }
         request.headers = others
+        request.body = wire.body
         return request
     }
 
@@ -96,10 +97,7 @@ extension RequestPreparation {
             let others = HTTPFields(request.headers.filter { Self.isOfConnection($0.name) })
             let host = others.first { $0.name.canonicalName == "host" }?.value
             request.headers = HTTPFields(request.headers.filter { !Self.isOfConnection($0.name) })
-            let root = url.text.utf8.prefix(url.origin.utf8.count)
-            let authority = host ?? String(Substring(root.dropFirst(url.scheme.utf8.count + 3)))
-            let wire = WireRequest(request, scheme: url.scheme, authority: authority, RequestTarget(url))
-            return (request, wire, others)
+            return (request, WireRequest(request, to: url, host: host), others)
         } catch {
             throw error.naming(request)
         }

@@ -837,7 +837,9 @@ package final class Pipeline: Sendable {
     ) async throws -> ExchangeActor {
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let signed = try await session.preparation.signed(asked, by: steps.signers, in: context, sizes: sizes)
-        return try makeExchange(of: signed, permit: permit, sizes: sizes, hasKey: true)
+        // A signer may have set a body with files, whose sizes are not known yet.
+        let known = try await sizes == nil && signed.hasFiles ? FileSizes(of: signed.body) : sizes
+        return try makeExchange(of: signed, permit: permit, sizes: known, hasKey: true)
     }
 
     /// - Parameter hasKey: Whether the request has its key for this connection, so that no other one is chosen.
