@@ -36,6 +36,7 @@ let package = Package(
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisNameServices", targets: ["TrellisNameServices"]),
         .library(name: "TrellisOAuth", targets: ["TrellisOAuth"]),
+        .library(name: "TrellisSignatures", targets: ["TrellisSignatures"]),
         .library(name: "TrellisUpgrades", targets: ["TrellisUpgrades"]),
         .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
@@ -118,6 +119,11 @@ let package = Package(
                 "TrellisNameServices", "TrellisUpgrades", "TrellisWebSockets",
             ],
             swiftSettings: settings),
+        // Signatures of requests and responses, and digests of bodies. Not under the umbrella: few programs sign.
+        .target(
+            name: "TrellisSignatures",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(
             name: "TrellisFoundation",
@@ -190,6 +196,10 @@ let package = Package(
             dependencies: [
                 "CurlEngine", "TestSupport", "TrellisCore", "TrellisDiagnostics", "TrellisOAuth", "TrellisTesting",
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisSignaturesTests",
+            dependencies: ["CurlEngine", "TrellisCore", "TrellisSignatures", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "TrellisUpgradesTests",

@@ -39,7 +39,7 @@ module() {
 }
 
 module Trellis
-for name in TrellisFoundation TrellisOAuth TrellisTesting TrellisObservability TrellisService TrellisConfiguration; do module "$name" Trellis; done
+for name in TrellisFoundation TrellisOAuth TrellisSignatures TrellisTesting TrellisObservability TrellisService TrellisConfiguration; do module "$name" Trellis; done
 module TrellisTestTraits Trellis TrellisTesting
 
 rm -rf "$site"

@@ -128,7 +128,7 @@ trap 'exit 130' INT TERM HUP
 # --- Tests
 
 # The tests that open no socket and run no other program, except these suites.
-features='Trellis(Caching|Core|Diagnostics|Downloads|Events|NameServices|OAuth|Upgrades|WebSockets)?Tests'
+features='Trellis(Caching|Core|Diagnostics|Downloads|Events|NameServices|OAuth|Signatures|Upgrades|WebSockets)?Tests'
 pure="^(ConventionTests|$features|TrellisConfigurationTests)\."
 impure="^$features\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|"
 impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'

@@ -23,7 +23,7 @@ struct ImportTests {
     /// The core links only the essentials of Foundation: `FoundationNetworking` brings another libcurl, and `Foundation` the
     /// tables of ICU.
     @Test(
-        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features,
+        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisSignatures", "TrellisTesting"] + features,
         ["FoundationNetworking", "Foundation", "FoundationXML"])
     func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {
         #expect(Self.imports(of: target)[module] == nil)
@@ -52,7 +52,7 @@ struct ImportTests {
         #expect(files.filter { !$0.path.hasPrefix("Sources/TrellisFoundation/") }.map(\.path) == [])
     }
 
-    @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features)
+    @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisSignatures", "TrellisTesting"] + features)
     func nothingDependsOnTheTargetForFoundation(_ target: String) {
         #expect(Self.imports(of: target)["TrellisFoundation"] == nil)
     }

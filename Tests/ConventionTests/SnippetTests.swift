@@ -5,8 +5,9 @@ import Testing
 /// a page, which also run it.
 struct SnippetTests {
     static let products = [
-        "Trellis", "TrellisFoundation", "TrellisTesting", "TrellisTestTraits", "TrellisObservability", "TrellisService",
-        "TrellisConfiguration",
+        "Trellis", "TrellisFoundation", "TrellisSignatures", "TrellisTesting", "TrellisTestTraits",
+        "TrellisObservability",
+        "TrellisService", "TrellisConfiguration",
     ]
 
     static let articles: [String] = {
