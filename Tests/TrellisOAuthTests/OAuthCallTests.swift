@@ -9,7 +9,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(3)))
 struct OAuthCallTests {
     @Test func theFirstCallGetsAToken() async throws {
-        let world = try OAuthWorld { $0.scope = ["read", "write"] }
+        let world = try OAuthWorld(change: { $0.scope = ["read", "write"] })
         let answer = try await world.get()
         #expect(answer.hasPrefix("Bearer access-1-"))
         #expect(try await world.get() == answer)
@@ -21,10 +21,13 @@ struct OAuthCallTests {
     }
 
     @Test func aHundredCallsAreOneTokenRequest() async throws {
-        let gate = LoopbackServer.Gate()
-        let world = try OAuthWorld(isAnswered: { try await gate.opened() })
+        let isAsked = LoopbackServer.Gate(), gate = LoopbackServer.Gate()
+        let world = try OAuthWorld(isAnswered: {
+            isAsked.open()
+            try await gate.opened()
+        })
         let calls = (0..<100).map { index in Task { try await world.get("/\(index)") } }
-        try await gate.reached(count: 1)
+        try await isAsked.opened()
         gate.open()
         var answers: Set<String> = []
         for call in calls { answers.insert(try await call.value) }
