@@ -33,7 +33,7 @@ struct SignatureKeyTests {
         """
 
     private static let pairs: [(String, String, SignatureAlgorithm)] = [
-        (RFCKeys.rsaPrivate, RFCKeys.rsaPrivate, .rsaPSSSHA512), (RFCKeys.rsaPrivate, RFCKeys.rsaPrivate, .rsaSHA256),
+        (RFCKeys.rsaPrivate, RFCKeys.rsaPublic, .rsaPSSSHA512), (RFCKeys.rsaPrivate, RFCKeys.rsaPublic, .rsaSHA256),
         (RFCKeys.pssPrivate, RFCKeys.pssPublic, .rsaPSSSHA512),
         (RFCKeys.p256Private, RFCKeys.p256Public, .ecdsaP256SHA256),
         (p384, p384, .ecdsaP384SHA384), (RFCKeys.ed25519Private, RFCKeys.ed25519Public, .ed25519),
