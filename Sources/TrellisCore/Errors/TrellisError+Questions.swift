@@ -51,6 +51,8 @@ extension TrellisError {
         case circuitOpen = "circuit_open"
         /// The delay by a rate limit would exceed its limit (``RateLimiter``).
         case rateLimited = "rate_limited"
+        /// The request was not let wait for a connection (``ConnectionLimits/waitingPerOrigin``, ``ConnectionLimits/shedsLateRequests``).
+        case shed
         /// The content coding of the response is unknown, or the coded body is malformed.
         case contentCoding = "content_coding"
         /// HTTP/2 failed on the connection.
@@ -127,6 +129,7 @@ extension TrellisError {
         case .redirectFailed(.refused): .redirectRefused
         case .limited(.circuitOpen): .circuitOpen
         case .limited(.rate): .rateLimited
+        case .limited(.shed): .shed
         case .webSocketFailed: .webSocket
         case .unsupported: .unsupported
         }
@@ -148,6 +151,9 @@ extension TrellisError {
         default: false
         }
     }
+
+    /// Whether the request was not let wait, because its wait would have been for nothing, or because too many requests wait.
+    public var isShed: Bool { if case .limited(.shed) = reason { true } else { false } }
 
     /// Whether the request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }

@@ -184,6 +184,10 @@ extension TrellisError {
         /// The host's ``CircuitBreaker`` is open, because `failures` of the last `requests` requests failed. The circuit stays open
         /// for `nextAttempt` or, if that is `nil`, until the probing request under way has succeeded.
         case circuitOpen(host: String, failures: Int, requests: Int, nextAttempt: Duration?)
+        /// The request does not wait for a connection behind `ahead` others of its origin: its deadline is earlier than the estimated
+        /// `wait` (``ConnectionLimits/shedsLateRequests``) or, if that is `nil`, more requests would wait than
+        /// ``ConnectionLimits/waitingPerOrigin``.
+        case shed(origin: String, ahead: Int, wait: Duration?)
     }
 
     /// The reason why a download has no file.
@@ -299,6 +303,11 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the circuit to \(host) is open after \(failures) of \(requests) requests failed; "
                 + (nextAttempt.map { "next attempt in \($0.rounded)" }
                     ?? "a request is under way to see whether it can be closed")
+        case .limited(.shed(let origin, let ahead, let wait)):
+            wait.map {
+                "the wait for \(origin) would take about \($0.rounded), with \(ahead) requests ahead, "
+                    + "and the deadline is earlier"
+            } ?? "too many requests wait for \(origin): \(ahead) are ahead of this one"
         case .webSocketFailed(let failure): failure.description
         case .unsupported(let what): "not supported by the running libcurl: \(what)"
         case .other(let what): what

@@ -93,6 +93,7 @@ struct TrellisErrorTests {
             .limited(.circuitOpen(host: "x", failures: 1, requests: 2, nextAttempt: nil)), .circuitOpen,
             retryable: true),
         Row(.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .rateLimited, retryable: true),
+        Row(.limited(.shed(origin: "x", ahead: 1, wait: nil)), .shed, retryable: true),
         Row(.webSocketFailed(.lost("x")), .webSocket, retryable: true),
         Row(.webSocketFailed(.closed(code: .serviceRestart, reason: "")), .webSocket, retryable: true),
         Row(.webSocketFailed(.dropped), .webSocket),
@@ -109,6 +110,7 @@ struct TrellisErrorTests {
         #expect(error.isTimeout == row.isTimeout)
         #expect(error.isConnectionFailure == row.isConnectionFailure)
         #expect(error.isCancellation == (row.kind == .cancelled))
+        #expect(error.isShed == (row.kind == .shed))
         #expect(error.isRetryable == row.isRetryable)
     }
 
@@ -137,7 +139,7 @@ struct TrellisErrorTests {
                 "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive",
                 "truncated_body",
                 "malformed_response",
-                "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
+                "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited", "shed",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
                 "unacceptable_content_type", "unacceptable_digest", "unacceptable_signature", "serialization",
                 "body_not_replayable", "resume_data",

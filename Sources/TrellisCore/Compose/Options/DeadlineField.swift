@@ -61,13 +61,12 @@ public struct DeadlineField: Sendable, Hashable {
         guard let name = HTTPField.Name(ofField: name) else { return nil }
         let values = fields[values: name]
         guard values.count == 1 else { return nil }
-        let value = values[0].withoutBlanks
         switch form {
-        case .grpcTimeout: return Self.duration(grpcTimeout: value)
-        case .milliseconds: return Self.number(value.utf8.span, upTo: 10).map { .milliseconds($0) }
+        case .grpcTimeout: return Self.duration(grpcTimeout: values[0])
+        case .milliseconds: return Self.number(values[0].utf8.span, upTo: 10).map { .milliseconds($0) }
         case .timestamp: return Timestamp.milliseconds(values[0]).map { Self.time(from: now, to: $0) }
         case .httpDate:
-            let present = HTTPDate(secondsSince1970: Int64(now.timeIntervalSince1970))
+            let present = HTTPDate(secondsSince1970: Int64(exactly: now.timeIntervalSince1970.rounded(.down)) ?? 0)
             return HTTPDate(values[0], now: present).map { Self.time(from: now, to: $0.secondsSince1970 * 1000) }
         }
     }
@@ -99,18 +98,23 @@ extension DeadlineField {
             return "\(Self.largestNumber)H"
         case .milliseconds: return "\(min(max(left / 1_000_000, 1), Self.largestMilliseconds))"
         case .timestamp:
-            let last = "9999-12-31T23:59:59.999Z"
-            return (try? Timestamp.text(Self.end(left, from: now()), withMilliseconds: true)) ?? last
-        case .httpDate: return HTTPDate(secondsSince1970: Int64(Self.end(left, from: now()).timeIntervalSince1970)).text
+            // The half keeps the number from being rounded to the millisecond before.
+            let end = Date(timeIntervalSince1970: (Double(Self.end(left, from: now())) + 0.5) / 1000)
+            return (try? Timestamp.text(end, withMilliseconds: true)) ?? "9999-12-31T23:59:59.999Z"
+        case .httpDate: return HTTPDate(secondsSince1970: Self.end(left, from: now()) / 1000).text
         }
     }
 
-    private static func end(_ left: UInt64, from now: Date) -> Date { now.addingTimeInterval(Double(left) / 1e9) }
+    /// Returns the end of a time, in milliseconds since 1970.
+    private static func end(_ left: UInt64, from now: Date) -> Int64 {
+        Int64((now.timeIntervalSince1970 * 1000).rounded(.down)) + Int64(left / 1_000_000)
+    }
 
     /// Returns the time from one instant to another, in milliseconds since 1970; zero if that is past.
     private static func time(from now: Date, to end: Int64) -> Duration {
-        let present = (now.timeIntervalSince1970 * 1000).rounded(.up)
-        return max(.milliseconds(Double(end) - present), .zero)
+        let left = Double(end) - (now.timeIntervalSince1970 * 1000).rounded(.up)
+        // The condition is also false for NaN.
+        return left > 0 ? .milliseconds(Int64(min(left, 1e15))) : .zero
     }
 
     /// Reads the value of `grpc-timeout`.

@@ -82,11 +82,18 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         // An exchange that is about to be cancelled takes no slot.
         if marks.mayNotStart { return }
         let entry = admission.enter(self)
+        if case .shed(let error) = entry.result { return fail(error) }
         originIndex = entry.originIndex
         switch entry.result {
         case .admitted(let isProbing): admit(isProbing: isProbing)
         case .coming(let hasSlot): if !hasSlot { state.note(.hasWaited) }
+        case .shed: break
         }
+    }
+
+    /// Fails the exchange, which has left the queue because another one has come.
+    func wasShed(_ error: TrellisError) {
+        if state.progress == .queued { fail(error) }
     }
 
     /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
@@ -118,11 +125,16 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
         if marks.mayNotStart { return passOn() }
         if isProbing { state.note(.isProbing) }
         engine.countAdmitted()
+        if admission.measures, let originIndex { admission.measureBegin(at: originIndex, now: executor.now) }
         handle(.admit)
     }
 
     func releaseSlot() {
         guard let originIndex else { return }
+        if admission.measures {
+            let now = executor.now
+            admission.measureEnd(at: originIndex, after: now.nanoseconds(since: deadlines.attemptStart), now: now)
+        }
         admission.release(self, at: originIndex, isShared: usedSharedConnection)
     }
 

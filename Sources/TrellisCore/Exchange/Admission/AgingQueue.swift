@@ -10,7 +10,7 @@ struct AgingQueue<ID: Hashable> {
         /// The number of vacated spots up to which a lane is not compacted.
         static var slack: Int { 64 }
 
-        /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot always has a member. Vacated
+        /// The spots in the order of arrival. The ticket of a member that left is negative; the first and the last spot have a member. Vacated
         /// spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
         var spots: [(ticket: Int, id: ID?)] = []
         /// The index of the first spot.
@@ -51,11 +51,12 @@ struct AgingQueue<ID: Hashable> {
             return true
         }
 
-        /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.
+        /// Removes a member. Its spot is released if it is the first or the last one, or if there are too many vacated spots.
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
             spots[place] = (-spots[place].ticket, nil)
+            while spots[spots.count - 1].ticket < 0 { spots.removeLast() }
             while spots[first].ticket < 0 { first += 1 }
             guard spots.count > 2 * count + Self.slack else { return }
             // At least as many members have left as spots are moved, so that the cost per member is constant.
@@ -131,6 +132,15 @@ struct AgingQueue<ID: Hashable> {
 
     /// The rank of the next member; `nil` if the queue is empty.
     var nextRank: Int? { nextLane() }
+
+    /// The rank of the last lane that has members; `nil` if the queue is empty.
+    var lastRank: Int? { lanes.lastIndex { $0.count > 0 } }
+
+    /// The last member of a rank that has members.
+    func last(ofRank rank: Int) -> ID? { lanes.indices.contains(rank) ? lanes[rank].spots.last?.id : nil }
+
+    /// Returns the number of members of a rank.
+    func count(ofRank rank: Int) -> Int { lanes.indices.contains(rank) ? lanes[rank].count : 0 }
 
     /// Releases the memory of a long queue once it is empty.
     mutating func forgetCrowd() {

@@ -25,6 +25,8 @@ final class ConnectionAdmission: Sendable {
         ///
         /// - Parameter hasSlot: Whether the exchange has the slot already, and waits only until an idle connection is closed.
         case coming(hasSlot: Bool)
+        /// The exchange does not wait: it fails with the error.
+        case shed(TrellisError)
     }
 
     /// An origin whose connections are kept open.
@@ -188,12 +190,49 @@ final class ConnectionAdmission: Sendable {
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }
         guard entry.isAdmitted else {
+            if limits.mayShed, let error = shed(for: exchange, at: entry.originIndex) {
+                return (entry.originIndex, .shed(error))
+            }
             if entry.isHolding { updateHold(on: exchange.engine) }
             return (entry.originIndex, .coming(hasSlot: false))
         }
         guard let closing = entry.closing else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
         Self.deliver(to: exchange, isProbing: entry.isProbing, after: closing, in: state)
         return (entry.originIndex, .coming(hasSlot: true))
+    }
+
+    /// Removes the exchange from the queue that has to give way because a new one waits, and fails it. Returns the error if it is the new one.
+    @inline(never)
+    private func shed(for exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex) -> TrellisError? {
+        let prepared = exchange.prepared
+        let deadline = prepared.limits.total.map { prepared.start.advanced(byNanoseconds: $0) }
+        let shed = state.withLock { [now = exchange.executor.now] in
+            $0.scheduler.shed(
+                for: Applicant(exchange: exchange), at: originIndex, prepared.source.priority, deadline: deadline,
+                now: now)
+        }
+        guard let shed else { return nil }
+        let error = TrellisError(
+            .limited(
+                .shed(
+                    origin: prepared.origin, ahead: shed.ahead,
+                    wait: shed.wait.map { .nanoseconds(Int64(clamping: $0)) })))
+        if shed.id.exchange === exchange { return error }
+        shed.id.exchange.submit { $0.wasShed(error) }
+        return nil
+    }
+
+    /// Whether the times for which exchanges hold their slots are measured.
+    var measures: Bool { limits.shedsLateRequests }
+
+    /// Records that an exchange has got its slot, if that is measured.
+    func measureBegin(at originIndex: Scheduler.OriginIndex, now: EngineInstant) {
+        state.withLock { $0.scheduler.measureBegin(at: originIndex, now: now) }
+    }
+
+    /// Records for how long an exchange has held its slot, before it releases it.
+    func measureEnd(at originIndex: Scheduler.OriginIndex, after held: Int64, now: EngineInstant) {
+        state.withLock { $0.scheduler.measureEnd(at: originIndex, after: UInt64(max(held, 0)), now: now) }
     }
 
     /// Grants slots to the waiting exchanges that the first connection to their origin has room for.

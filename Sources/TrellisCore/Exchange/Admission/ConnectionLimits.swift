@@ -26,6 +26,20 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy, or over TLS in the
     /// demanded version of HTTP, are counted apart; a WebSocket demands HTTP/1.1.
     public var requestsPerOrigin: Int?
+    /// The maximum number of requests that wait for a connection to one origin; `nil`, the default, sets no limit. A value less than 0 is
+    /// taken as 0: no request waits.
+    ///
+    /// At the limit, a new request makes the one of the lowest priority fail at once with ``TrellisError/Kind/shed``, and of several the
+    /// one that came last. That is the new one itself, unless one of a lower priority waits. The requests that wait for the first connection
+    /// to an origin, which shows whether it can be shared, count too.
+    public var waitingPerOrigin: Int?
+    /// Whether a request fails at once with ``TrellisError/Kind/shed`` if its ``Timeouts/total`` would be over before its turn comes. The
+    /// default is `false`.
+    ///
+    /// The session estimates the turn when the request begins to wait: from the number of requests ahead of it, the number of requests in
+    /// flight to the origin, and the time that these take on average. It estimates nothing from fewer than 16 requests, or for a request
+    /// that waits because of ``total``, where other origins decide. <doc:ConnectionsAndLimits> has the rules.
+    public var shedsLateRequests = false
     /// The time for which an unused connection is kept. The default is 45 s; fractions of a second are ignored.
     public var idleLifetime: Duration
     /// The age after which a connection is not used for new requests. The default is one hour; fractions of a second are ignored.
@@ -57,8 +71,12 @@ public struct ConnectionLimits: Sendable, Hashable {
         limits.perOrigin = max(perOrigin, 1)
         limits.sharedPerOrigin = min(max(sharedPerOrigin, 1), limits.perOrigin)
         limits.requestsPerOrigin = requestsPerOrigin.map { max($0, 1) }
+        limits.waitingPerOrigin = waitingPerOrigin.map { max($0, 0) }
         return limits
     }
+
+    /// Whether a request that waits may have to fail at once.
+    var mayShed: Bool { waitingPerOrigin != nil || shedsLateRequests }
 
     /// Returns how many of the wanted connections to one origin the limits allow.
     func allowed(_ count: Int) -> Int {

@@ -273,6 +273,18 @@ extension ConnectionScheduler {
         /// Returns the number of requests ahead of a waiting one on its engine.
         func countAhead(of id: ID) -> Int? { lines.lazy.compactMap { $0.queue.countAhead(of: id) }.first }
 
+        /// Returns the number of requests that would be ahead of a new one of a rank, on all engines.
+        func countAhead(ofRank rank: Int) -> Int { lines.reduce(0) { $0 + $1.queue.countAhead(ofRank: rank) } }
+
+        /// Returns the last request of the highest rank, which gives way to all others. It is a given one if that has the rank: the given
+        /// request was the last to come, on whatever engine.
+        func lastWaiting(rank: Int, _ id: ID) -> (id: ID, rank: Int)? {
+            guard let last = lines.lazy.compactMap(\.queue.lastRank).max() else { return nil }
+            if last <= rank { return (id, rank) }
+            let line = lines.max { $0.queue.count(ofRank: last) < $1.queue.count(ofRank: last) }
+            return line?.queue.last(ofRank: last).map { ($0, last) }
+        }
+
         /// Returns the engine whose next request is served next; `nil` if none waits.
         ///
         /// Of the requests with the highest priority, one on an engine with an idle connection comes first, so that connections are seldom

@@ -91,6 +91,9 @@ struct ConnectionScheduler<ID: Hashable> {
     /// moment later.
     private(set) var isHolding = false
 
+    /// The measurements by origin, if ``ConnectionLimits/shedsLateRequests`` needs them.
+    var turnovers: [Int: Turnover] = [:]
+
     init(limits: ConnectionLimits) { self.limits = limits.usable }
 
     /// The number of waiting requests.
@@ -405,6 +408,7 @@ struct ConnectionScheduler<ID: Hashable> {
             return
         }
         indices[origins[index].name] = nil
+        if !turnovers.isEmpty { turnovers[index] = nil }
         origins[index] = Origin(name: "", sharedLimit: 1)
         freeIndices.append(index)
     }

@@ -58,7 +58,7 @@ struct DeadlineFieldTests {
 
     @Test(arguments: [
         ("1H", Duration?.some(.seconds(3600))), ("2M", .seconds(120)), ("3S", .seconds(3)), ("4m", .milliseconds(4)),
-        ("5u", .microseconds(5)), ("6n", .nanoseconds(6)), ("0n", .zero), (" 7S ", .seconds(7)),
+        ("5u", .microseconds(5)), ("6n", .nanoseconds(6)), ("0n", .zero),
         ("99999999H", .seconds(359_999_996_400)), ("100000000n", nil), ("", nil), ("S", nil), ("1", nil), ("1s", nil),
         ("-1S", nil), ("+1S", nil), ("1.5S", nil), ("1 S", nil), ("1S, 2S", nil), ("１S", nil),
     ])
