@@ -20,7 +20,7 @@ extension Session {
         var background = Steps()
         (background.cache, background.cookies) = (steps.cache, steps.cookies)
         (background.circuitBreaker, background.rateLimiters) = (steps.circuitBreaker, steps.rateLimiters)
-        background.signers = steps.signers
+        (background.adaptiveConcurrency, background.signers) = (steps.adaptiveConcurrency, steps.signers)
         background.cachedResponseHandler = steps.cachedResponseHandler
         (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
         validateInBackground(

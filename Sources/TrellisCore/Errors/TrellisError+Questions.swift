@@ -49,7 +49,8 @@ extension TrellisError {
         case redirectRefused = "redirect_refused"
         /// The circuit of the host is open (``CircuitBreaker``).
         case circuitOpen = "circuit_open"
-        /// The delay by a rate limit would exceed its limit (``RateLimiter``).
+        /// The delay by a rate limit would exceed its limit (``RateLimiter``), or a pause that the host has asked for
+        /// would exceed the deadline (``AdaptiveConcurrency``).
         case rateLimited = "rate_limited"
         /// The request was not let wait for a connection (``ConnectionLimits/waitingPerOrigin``, ``ConnectionLimits/shedsLateRequests``).
         case shed
@@ -128,7 +129,7 @@ extension TrellisError {
         case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects
         case .redirectFailed(.refused): .redirectRefused
         case .limited(.circuitOpen): .circuitOpen
-        case .limited(.rate): .rateLimited
+        case .limited(.rate), .limited(.paused): .rateLimited
         case .limited(.shed): .shed
         case .webSocketFailed: .webSocket
         case .unsupported: .unsupported

@@ -181,6 +181,9 @@ extension TrellisError {
     public enum LimitFailure: Sendable, Hashable {
         /// The ``RateLimit`` would delay the request for longer than `maximumWait`.
         case rate(host: String, wait: Duration, maximumWait: Duration)
+        /// The host has asked its clients to stay away for a time that is longer than what remains of the deadline
+        /// (``AdaptiveConcurrency``).
+        case paused(host: String, wait: Duration, remaining: Duration)
         /// The host's ``CircuitBreaker`` is open, because `failures` of the last `requests` requests failed. The circuit stays open
         /// for `nextAttempt` or, if that is `nil`, until the probing request under way has succeeded.
         case circuitOpen(host: String, failures: Int, requests: Int, nextAttempt: Duration?)
@@ -299,6 +302,8 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .limited(.rate(let host, let wait, let maximumWait)):
             "the rate limit of \(host) would hold the request up for \(wait.rounded), which is more than "
                 + maximumWait.rounded
+        case .limited(.paused(let host, let wait, let remaining)):
+            "\(host) has asked for no requests for \(wait.rounded), and the deadline comes in \(remaining.rounded)"
         case .limited(.circuitOpen(let host, let failures, let requests, let nextAttempt)):
             "the circuit to \(host) is open after \(failures) of \(requests) requests failed; "
                 + (nextAttempt.map { "next attempt in \($0.rounded)" }

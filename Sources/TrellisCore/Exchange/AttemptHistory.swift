@@ -26,12 +26,13 @@ package final class AttemptHistory: Sendable {
     /// The call, if it has no actor; the session's list has it until its end.
     let listedCall: (any ListedCall)?
     /// Tells the limits of the host that the request is sent; `nil` if the host has no limits.
-    private let onStart: (@Sendable () -> Void)?
+    private let onStart: (@Sendable (EngineInstant) -> Void)?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
         observer: CallObserver?, hasRedirectHandler: Bool, mayCutBodies: Bool = true, starts: StartCount? = nil,
-        onStart: (@Sendable () -> Void)? = nil, mayBeRepeated: Bool = true, listedCall: (any ListedCall)? = nil
+        onStart: (@Sendable (EngineInstant) -> Void)? = nil, mayBeRepeated: Bool = true,
+        listedCall: (any ListedCall)? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -51,8 +52,8 @@ package final class AttemptHistory: Sendable {
     var attempt: Int { earlierAttempts + 1 }
 
     /// Records that the request is sent.
-    func begin() {
-        onStart?()
+    func begin(at now: EngineInstant) {
+        onStart?(now)
         starts?.add(attempt)
     }
 

@@ -21,9 +21,9 @@ extension RequestEvent.Kind {
     var detail: EventDetail {
         switch self {
         case .created, .resumed, .suspended, .adapted, .upgraded, .redirected, .retrying, .rateLimited, .circuitOpened,
-            .circuitClosed, .hedging, .coalesced, .cacheUsed, .cacheFailed, .cookiesFailed, .bodyReceived, .finished,
-            .validated,
-            .serialized, .downloadContinued, .fileMoved, .failed, .eventsDropped:
+            .circuitClosed, .concurrencyLimited, .concurrencyReduced, .hedging, .coalesced, .cacheUsed, .cacheFailed,
+            .cookiesFailed, .bodyReceived, .finished, .validated, .serialized, .downloadContinued, .fileMoved, .failed,
+            .eventsDropped:
             .calls
         case .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued, .admitted,
             .informational, .head, .exchangeEnded:

@@ -91,6 +91,9 @@ extension RequestEvent {
         case .redirected(let redirect): ("redirected \(redirect)", nil)
         case .retrying(let delay, let error): ("retrying in \(delay.rounded)", error)
         case .rateLimited(let host, let wait): ("limited by \(host) for \(wait.rounded)", nil)
+        case .concurrencyLimited(let host, let limit): ("waiting for one of \(limit) requests to \(host)", nil)
+        case .concurrencyReduced(let host, let limit, let pause):
+            ("limit of \(host) reduced to \(limit)\(pause.map { ", paused for \($0.rounded)" } ?? "")", nil)
         case .circuitOpened(let host, let time): ("circuit of \(host) opened for \(time.rounded)", nil)
         case .circuitClosed(let host): ("circuit of \(host) closed", nil)
         case .hedging(let delay): ("hedging after \(delay.rounded)", nil)

@@ -124,6 +124,12 @@ public struct RequestEvent: Sendable {
         case retrying(after: Duration, because: (any Error)?)
         /// A delay by a rate limit of the host. The delay lasts for `wait` unless other requests go first or give up.
         case rateLimited(host: String, wait: Duration)
+        /// The beginning of a wait, because the host has as many requests as its concurrency limit permits, or is paused
+        /// (``AdaptiveConcurrency``).
+        case concurrencyLimited(host: String, limit: Int)
+        /// A reduction of the host's concurrency limit, because the host was too busy for this attempt. The host gets no requests for the
+        /// time of `pause`, if it has asked for one.
+        case concurrencyReduced(host: String, limit: Int, pause: Duration?)
         /// The opening of the host's circuit with this attempt: for a while, every request to the host fails at once. The event
         /// also occurs if the circuit was open before, and the single request that tested whether it can be closed has failed.
         case circuitOpened(host: String, for: Duration)

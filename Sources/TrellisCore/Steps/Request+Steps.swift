@@ -240,7 +240,7 @@ final class ImmediateSteps: Sendable {
         cookies = steps.cookies as? CookieJar
         mayWait =
             !steps.application.isEmpty || !steps.network.isEmpty || steps.hedging != nil || !steps.rateLimiters.isEmpty
-            || !steps.signers.isEmpty || adapters.contains(where: \.mayWait)
+            || steps.adaptiveConcurrency != nil || !steps.signers.isEmpty || adapters.contains(where: \.mayWait)
             || steps.cookies != nil && cookies == nil || steps.cache != nil && cache?.mayWait(in: steps) ?? true
         hasUserCode = steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }

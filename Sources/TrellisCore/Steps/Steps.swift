@@ -49,6 +49,9 @@ public struct Steps: Sendable {
     /// The rate limiters that delay each request on the wire until its turn, inside of all other steps. None by
     /// default.
     public var rateLimiters: [RateLimiter] = []
+    /// The limit on the requests that a host has at a time, which follows what the host can answer; if `nil`, the session's, and for a
+    /// session none.
+    public var adaptiveConcurrency: AdaptiveConcurrency?
     /// The signers of each request on the wire, innermost of all: see ``RequestSigner``. There are none by default.
     ///
     /// A cache does not see what they add, so the signers of a session with a cache must sign for one identity. A request with signers of
@@ -96,6 +99,7 @@ public struct Steps: Sendable {
         steps.network += other.network
         steps.rateLimiters += other.rateLimiters
         steps.circuitBreaker = other.circuitBreaker ?? circuitBreaker
+        steps.adaptiveConcurrency = other.adaptiveConcurrency ?? adaptiveConcurrency
         steps.hedging = other.hedging ?? hedging
         steps.redirects = other.redirects ?? redirects
         steps.redirectHandler = other.redirectHandler ?? redirectHandler

@@ -258,6 +258,9 @@ extension RequestEvent {
         case .redirected(let redirect): "redirected \(redirect.status.code)"
         case .retrying: "retrying"
         case .rateLimited(let host, let wait): "rate limited \(host) \(wait)"
+        case .concurrencyLimited(let host, let limit): "concurrency limited \(host) \(limit)"
+        case .concurrencyReduced(let host, let limit, let pause):
+            "concurrency reduced \(host) \(limit)\(pause.map { " \($0)" } ?? "")"
         case .circuitOpened(let host, let duration): "circuitOpened \(host) \(duration)"
         case .circuitClosed(let host): "circuitClosed \(host)"
         case .hedging: "hedging"

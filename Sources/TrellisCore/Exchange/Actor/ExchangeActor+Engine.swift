@@ -336,7 +336,12 @@ extension ExchangeActor {
 
     /// Calls a closure on the pool with the metrics of the exchange when that has ended; soon, if it has ended already.
     func whenEnded(_ observer: @escaping @Sendable (Metrics) -> Void) {
-        waiters.observer = observer
+        // The observation of the exchange and a limit of its host may both wait for the end.
+        let earlier = waiters.observer
+        waiters.observer = { metrics in
+            earlier?(metrics)
+            observer(metrics)
+        }
         if state.isEnded { tellEnd() }
     }
 

@@ -190,7 +190,7 @@ actor ExchangeActor: EngineActor {
         if effects.contains(.dropAttempt) { dropAttempt(isCancelled: effects.contains(.cancelAttempt)) }
         if effects.contains(.startTransport) {
             deadlines.attemptStart = executor.now
-            if hasHistory { prepared.history?.begin() }
+            if hasHistory { prepared.history?.begin(at: deadlines.attemptStart) }
             startAttempt()
         }
         if effects.contains(.pauseTransport) { work.task?.suspend(true) }

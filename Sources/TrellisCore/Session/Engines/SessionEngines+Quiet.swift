@@ -51,8 +51,9 @@ extension SessionEngines {
             count += refreshes.count { isWorkAtRest($0) == true }
             let isHeldUp =
                 switch wait {
-                // The turns come with the clock.
-                case .rate(let limiter, _, _, _): waits[ObjectIdentifier(limiter)] != nil
+                // The turn comes with the clock, or with the end of a call that is under way.
+                case .turn(let limit, let host, _, _):
+                    !limit.isTurnTimed(at: host) || waits[ObjectIdentifier(limit)] != nil
                 case .sharedAnswer(_, let other): other.map(numbers.contains) ?? true
                 case .function: isWorkAtRest(call.id) == true
                 case nil: false

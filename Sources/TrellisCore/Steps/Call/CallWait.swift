@@ -2,8 +2,8 @@ import CurlEngine
 
 /// The reason why a call waits, besides the wait for a connection.
 enum CallWait: Sendable {
-    /// The call waits for its turn at a rate limiter.
-    case rate(RateLimiter, host: String, ticket: UInt64, since: EngineInstant)
+    /// The call waits for its turn at a limit of a host.
+    case turn(any WaitingLimit, host: String, ticket: UInt64, since: EngineInstant)
     /// The call waits for the response to an identical request. The number is the one of the call that stands for both, if there is one.
     case sharedAnswer(since: EngineInstant, of: UInt64? = nil)
     /// The call waits for a function of the session's owner.
@@ -12,7 +12,7 @@ enum CallWait: Sendable {
     /// The instant at which the wait began.
     var start: EngineInstant {
         switch self {
-        case .rate(_, _, _, let start), .sharedAnswer(let start, _), .function(_, let start): start
+        case .turn(_, _, _, let start), .sharedAnswer(let start, _), .function(_, let start): start
         }
     }
 
@@ -22,7 +22,7 @@ enum CallWait: Sendable {
     /// The reason in words, for the detail of an error.
     var description: String {
         switch self {
-        case .rate(let limiter, let host, let ticket, _): limiter.reasonForWaiting(ticket, host: host)
+        case .turn(let limit, let host, let ticket, _): limit.reasonForWaiting(ticket, host: host)
         case .sharedAnswer: "an identical request is under way, and its response has not come"
         case .function(let function, _): function.description
         }

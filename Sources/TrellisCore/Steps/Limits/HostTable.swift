@@ -29,6 +29,11 @@ struct HostTable<State: HostState>: Sendable {
 
     var count: Int { states.count }
 
+    /// Returns what a closure makes of each host and its state, in no order.
+    func map<Result>(_ body: (_ host: String, State) -> Result) -> [Result] {
+        places.map { body($0.key, states[$0.value]) }
+    }
+
     /// Changes the state of a host.
     mutating func withState<Result>(
         of host: String, at now: EngineInstant, _ body: (inout State) -> Result

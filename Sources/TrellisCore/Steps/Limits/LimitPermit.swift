@@ -2,8 +2,8 @@ import CurlEngine
 import HTTPTypes
 import Synchronization
 
-/// The permission of a request to be sent: its tokens from the rate limiters and its permit from the circuit breaker. The end of
-/// the request is reported to them, however the request ends.
+/// The permission of a request to be sent: its tokens from the rate limiters, its slot within the concurrency limit and its permit from the
+/// circuit breaker. The end of the request is reported to them, however the request ends.
 final class LimitPermit: Sendable {
     /// A token of a rate limiter that has admitted the request.
     struct Token: Sendable {
@@ -11,13 +11,19 @@ final class LimitPermit: Sendable {
         let number: Int
     }
 
-    /// The tokens and the permit of the request. Allocated only when the request is admitted, because many requests wait.
+    /// What the request has got from its limits while it waits for further ones.
+    struct Passes: Sendable {
+        var tokens: [Token] = []
+        var slot: ConcurrencySlot?
+    }
+
+    /// What the request has got from all limits. Allocated only when the request is admitted, because many requests wait.
     private final class Grant: Sendable {
-        let tokens: [Token]
+        let passes: Passes
         let permit: Circuit.Permit?
 
-        init(_ tokens: [Token], _ permit: Circuit.Permit?) {
-            self.tokens = tokens
+        init(_ passes: Passes, _ permit: Circuit.Permit?) {
+            self.passes = passes
             self.permit = permit
         }
     }
@@ -32,7 +38,7 @@ final class LimitPermit: Sendable {
     private let priority: RequestPriority
     private let breaker: CircuitBreaker?
     private let grant = LazyReference<Grant>()
-    /// The permit of a request that no rate limiter delays; `nil` if the permit is in the grant.
+    /// The permit of a request that no limit delays; `nil` if the permit is in the grant.
     private let permit: Circuit.Permit?
 
     init(of request: Request, breaker: CircuitBreaker?, _ context: CallContext) {
@@ -43,7 +49,7 @@ final class LimitPermit: Sendable {
         permit = nil
     }
 
-    /// Creates the permission of a request that no rate limiter delays.
+    /// Creates the permission of a request that no limit delays.
     ///
     /// - Throws: The error of a request that the circuit of its host refuses.
     init(of request: Request, enteringCircuitOf breaker: CircuitBreaker, _ context: CallContext) throws {
@@ -71,10 +77,15 @@ final class LimitPermit: Sendable {
         Token(limiter: limiter, number: try await limiter.enter(host: host, context, priority))
     }
 
-    /// Enters the circuit, and keeps the tokens of all limiters.
-    func begin(with tokens: [Token], _ context: CallContext) throws {
+    /// Waits until a concurrency limit has room for the request.
+    func slot(of limit: AdaptiveConcurrency, _ context: CallContext) async throws -> ConcurrencySlot {
+        try await limit.enter(host: host, context, priority)
+    }
+
+    /// Enters the circuit, and keeps what the request has got from the other limits.
+    func begin(with passes: Passes, _ context: CallContext) throws {
         let permit = try breaker?.enter(host: host, at: context.now)
-        _ = grant.storeIfNil(Grant(tokens, permit))
+        _ = grant.storeIfNil(Grant(passes, permit))
     }
 
     /// Returns the instant from which on the request was delayed, for its first exchange; `nil` for another one, such as through the next
@@ -82,16 +93,20 @@ final class LimitPermit: Sendable {
     func takeStart() -> EngineInstant? { hasBegun.exchange(true, ordering: .relaxed) ? nil : start }
 
     /// Records that the request was sent.
-    func recordSending() { hasGoneOut.store(true, ordering: .relaxed) }
+    func recordSending(at now: EngineInstant) {
+        hasGoneOut.store(true, ordering: .relaxed)
+        grant.load()?.passes.slot?.send(at: now)
+    }
 
     // MARK: The end
 
-    /// Returns the tokens of a request that is not sent to their limiters. Returns the error for its caller.
+    /// Returns what a request that is not sent has got to its limits. Returns the error for its caller.
     @inline(never)
     func abandon(
-        _ error: any Error, with tokens: [Token], for request: Request, _ context: CallContext
+        _ error: any Error, with passes: Passes, for request: Request, _ context: CallContext
     ) -> any Error {
-        giveBack(tokens, context)
+        giveBack(passes.tokens, context)
+        passes.slot?.leave()
         return Self.completed(error, for: request, context, since: start)
     }
 
@@ -109,21 +124,18 @@ final class LimitPermit: Sendable {
         return error
     }
 
-    /// Reports the outcome of the request to the limits, and a change of the host's circuit to the observers.
-    func end(with result: Result<StepResponse, any Error>, _ context: CallContext) {
-        switch result {
-        case .success(let answer): end(with: answer.response.status, nil, context)
-        case .failure(let error): end(with: nil, error, context)
-        }
-    }
+    /// The slot of the request within the concurrency limit of its host, if there is one. It is left when the response is complete.
+    var slot: ConcurrencySlot? { permit == nil ? grant.load()?.passes.slot : nil }
 
-    /// Reports the response's status, or the error, as ``end(with:_:)`` does.
+    /// Reports the head of the response, or the error, to the limits, and the changes of the host's circuit and concurrency to the
+    /// observers.
     @inline(never)
-    func end(with status: HTTPResponse.Status?, _ error: (any Error)?, _ context: CallContext) {
+    func end(with response: Response?, _ error: (any Error)?, _ context: CallContext) {
         let grant = permit == nil ? grant.load() : nil
-        if let grant, !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.tokens, context) }
+        if let grant, !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.passes.tokens, context) }
+        if let slot = grant?.passes.slot { end(slot, with: response, error: error, context) }
         guard let breaker, let permit = permit ?? grant?.permit else { return }
-        let outcome = CircuitBreaker.Outcome(status: status?.code, error: error)
+        let outcome = CircuitBreaker.Outcome(status: response?.status.code, error: error)
         guard let change = breaker.leave(permit, outcome, host: host, at: context.now) else { return }
         let kind: RequestEvent.Kind =
             switch change {
@@ -133,6 +145,18 @@ final class LimitPermit: Sendable {
         context.call.observer?.tell(kind, attempt: context.attempt)
         context.call.exchangeObserver?.didChangeCircuit(
             of: host, openFor: change == .opened ? breaker.openDuration : nil, context: context)
+    }
+
+    private func end(
+        _ slot: ConcurrencySlot, with response: Response?, error: (any Error)?, _ context: CallContext
+    ) {
+        let outcome: ConcurrencyLimit.Outcome =
+            if let error { .init(error) } else if let response {
+                .init(response.head, latency: slot.latency(of: response.metrics, since: context.call.beginning))
+            } else { .neutral }
+        guard let reduction = slot.end(outcome) else { return }
+        let kind = RequestEvent.Kind.concurrencyReduced(host: host, limit: reduction.limit, pause: reduction.pause)
+        context.call.observer?.tell(kind, attempt: context.attempt)
     }
 
     private func giveBack(_ tokens: [Token], _ context: CallContext) {

@@ -2,28 +2,31 @@ import CurlEngine
 
 /// The limits per host for requests on the wire.
 extension Steps {
-    var hasLimits: Bool { circuitBreaker != nil || !rateLimiters.isEmpty }
+    var hasLimits: Bool { circuitBreaker != nil || !rateLimiters.isEmpty || adaptiveConcurrency != nil }
 }
 
 extension AttachedSteps {
-    /// Returns the permit of a request when its host has a closed circuit and all limiters have admitted the request.
+    /// Returns the permit of a request when its host has a closed circuit, all limiters have admitted the request, and the concurrency
+    /// limit has room for it.
     ///
     /// - Throws: ``TrellisError`` of a kind ``TrellisError/Kind/circuitOpen`` or ``TrellisError/Kind/rateLimited``;
     ///   `CancellationError` in a cancelled task.
     @inline(never)
     func permit(for request: Request, _ context: CallContext) async throws -> LimitPermit {
         let permit = LimitPermit(of: request, breaker: steps.circuitBreaker, context)
-        var tokens: [LimitPermit.Token] = []
+        var passes = LimitPermit.Passes()
         do {
             // The circuit is checked before the wait, to save the wait, and again after it, because the wait may be long.
             try permit.checkCircuit(context)
             for index in steps.rateLimiters.indices {
-                tokens.append(try await permit.token(of: steps.rateLimiters[index], context))
+                passes.tokens.append(try await permit.token(of: steps.rateLimiters[index], context))
             }
-            try permit.begin(with: tokens, context)
+            // A slot is not held while the request waits for something else than the host.
+            if let limit = steps.adaptiveConcurrency { passes.slot = try await permit.slot(of: limit, context) }
+            try permit.begin(with: passes, context)
             return permit
         } catch {
-            throw permit.abandon(error, with: tokens, for: request, context)
+            throw permit.abandon(error, with: passes, for: request, context)
         }
     }
 }

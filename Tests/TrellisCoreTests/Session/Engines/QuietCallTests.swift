@@ -36,7 +36,7 @@ struct QuietCallTests {
     @Test func aCallWaitsForItsTurnWhileTheLimiterSleeps() {
         let (limiter, call) = (RateLimiter(RateLimit(requestsPerSecond: 1)), makeCall())
         let start = call.beginning
-        call.record.withLock { $0.wait = .rate(limiter, host: "localhost", ticket: 1, since: start) }
+        call.record.withLock { $0.wait = .turn(limiter, host: "localhost", ticket: 1, since: start) }
         #expect(isQuiet(call, sleepers: [limiter]))
         #expect(!isQuiet(call))
     }

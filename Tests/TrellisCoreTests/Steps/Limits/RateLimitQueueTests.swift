@@ -7,10 +7,10 @@ import TrellisTesting
 
 /// The tokens of a bucket, and the waiters that get them.
 struct RateLimitQueueTests {
-    typealias Queue = RateLimitQueue<Int>
+    typealias Queue = LimitQueue<Int, TokenBucket>
 
     static func queue(_ rate: Double, burst: Int = 1, maximumWait: Duration? = nil) -> Queue {
-        Queue(RateLimit(requestsPerSecond: rate, burst: burst, maximumWait: maximumWait))
+        Queue(TokenBucket(RateLimit(requestsPerSecond: rate, burst: burst, maximumWait: maximumWait)))
     }
 
     @Test func aBurstGoesOutAtOnceAndTheRestInTurn() {
@@ -33,14 +33,14 @@ struct RateLimitQueueTests {
     @Test func aTokenThatIsGivenBackIsThereForTheNext() {
         var queue = Self.queue(1, burst: 3)
         for id in 0..<3 { #expect(queue.enter(id, at: .at(.seconds(5))) == .admitted) }
-        queue.giveBack(1)
+        queue.limit.giveBack(1)
         #expect(queue.enter(3, at: .at(.seconds(5))) == .admitted)
         #expect(queue.enter(4, at: .at(.seconds(5))) == .waiting(.seconds(1)))
-        queue.giveBack(queue.lastToken)
+        queue.limit.giveBack(queue.lastToken)
         #expect(queue.nextTurn == .at(.seconds(5)))
         // A token that was never taken cannot be given back.
-        queue.giveBack(queue.lastToken + 1)
-        queue.giveBack(0)
+        queue.limit.giveBack(queue.lastToken + 1)
+        queue.limit.giveBack(0)
         #expect(queue.admit(at: .at(.seconds(5))) == [4])
         #expect(queue.enterAtOnce(at: .at(.seconds(5))) == false)
     }
@@ -59,7 +59,7 @@ struct RateLimitQueueTests {
                 kept.append((queue.lastToken, now))
             } else if Int.random(in: 0..<4, using: &random) == 0, let index = kept.indices.randomElement(using: &random)
             {
-                queue.giveBack(kept.remove(at: index).token)
+                queue.limit.giveBack(kept.remove(at: index).token)
             }
         }
         var model = fresh

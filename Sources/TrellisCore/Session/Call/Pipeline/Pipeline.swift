@@ -675,18 +675,34 @@ package final class Pipeline: Sendable {
         }
         do {
             let answer = try await exchangeOnRoute(request, permit)
-            permit.end(with: answer.response.status, nil, context)
+            permit.end(with: answer.response, nil, context)
+            if let slot = permit.slot { leave(slot, after: answer) }
             return answer
         } catch {
             permit.end(with: nil, error, context)
+            permit.slot?.leave()
             throw error
         }
     }
 
-    /// Returns the permit of a request that no rate limiter delays; `nil` if there are rate limiters.
+    /// Leaves the slot of a request when its response is complete; a connection on which protocols are switched has none.
+    private func leave(_ slot: ConcurrencySlot, after answer: StepResponse) {
+        guard let exchange = streamingExchange(of: answer) else { return slot.leave() }
+        exchange.submit { exchange in exchange.whenEnded { _ in slot.leave() } }
+    }
+
+    /// Returns the exchange of a response whose body is still arriving.
+    private func streamingExchange(of answer: StepResponse) -> ExchangeActor? {
+        guard call.delivery == .stream, case .source(let token) = answer.content else { return nil }
+        return (token.source as? StreamSource)?.exchange
+    }
+
+    /// Returns the permit of a request that no limit delays; `nil` if there are limits at which it may wait.
     @inline(never)
     private func permitAtOnce(for request: Request) throws -> LimitPermit? {
-        guard steps.rateLimiters.isEmpty, let breaker = steps.circuitBreaker else { return nil }
+        guard steps.rateLimiters.isEmpty, steps.adaptiveConcurrency == nil, let breaker = steps.circuitBreaker else {
+            return nil
+        }
         return try LimitPermit(of: request, enteringCircuitOf: breaker, context)
     }
 
@@ -716,11 +732,9 @@ package final class Pipeline: Sendable {
 
     private func end(_ observation: any ExchangeObservation, with answer: StepResponse) {
         observation.end(with: answer.response, isStreamed: answer.data == nil)
-        guard call.delivery == .stream, case .source(let token) = answer.content,
-            let source = token.source as? StreamSource
-        else { return }
+        guard let exchange = streamingExchange(of: answer) else { return }
         let last = StreamObservation(observation)
-        source.exchange.submit { exchange in
+        exchange.submit { exchange in
             exchange.whenEnded { last.observation.endBody(with: $0) }
         }
     }
