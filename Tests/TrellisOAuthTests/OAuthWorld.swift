@@ -18,13 +18,14 @@ final class OAuthWorld: Sendable {
     let session: Session
 
     /// - Parameter isAnswered: Is awaited before the authorization server answers.
+    /// - Parameter change: Changes the authenticator.
     init(
         grant: OAuthGrant = .clientCredentials, client: OAuthClient = OAuthClient(id: "app", secret: OAuthWorld.secret),
         server location: OAuthServer = .issuer(OAuthWorld.issuer),
         rules: OAuthTestServer.Rules = OAuthTestServer.Rules(),
         configuration: SessionConfiguration = SessionConfiguration(),
         isAnswered: @escaping @Sendable () async throws -> Void = {},
-        _ change: (inout OAuthAuthenticator) throws -> Void = { _ in }
+        change: (inout OAuthAuthenticator) throws -> Void = { _ in }
     ) throws {
         let server = OAuthTestServer(
             Self.issuer, clients: ["app": Self.secret, "tool": nil], rules: rules)
