@@ -29,6 +29,22 @@ struct ConnectionsAndLimitsPage {
         }
     }
 
+    func shedLoad() -> Session {
+        var configuration = SessionConfiguration()
+        configuration.limits.requestsPerOrigin = 50
+        configuration.limits.waitingPerOrigin = 200  // beyond that, the lowest priority goes first
+        configuration.limits.shedsLateRequests = true  // no wait that outlasts the deadline
+        return Session(configuration: configuration)
+    }
+
+    func answer(_ session: Session, _ url: String) async throws -> Data? {
+        do {
+            return try await session.data(Request(url).withPriority(.high), timeout: .seconds(2)).0
+        } catch let error as TrellisError where error.isShed {
+            return nil  // busy: say so at once
+        }
+    }
+
     func load(_ urls: [String], _ session: Session) async throws -> [Data] {
         // One connection, if the server has HTTP/2; otherwise up to fifty.
         try await session.map(urls, concurrency: 50) { session, url in try await session.data(url).0 }

@@ -66,6 +66,12 @@ enum RecipesPage {
         print(users.count)
     }
 
+    static func keepASlowServerFromHoldingEverythingUp(_ configuration: inout SessionConfiguration) {
+        configuration.timeouts.deadlineField = .grpcTimeout
+        configuration.limits.waitingPerOrigin = 200
+        configuration.limits.shedsLateRequests = true
+    }
+
     static func readAllPagesOfAList(_ session: Session) async throws {
         for try await page in session.pages(of: [User].self, from: "https://api.example.com/users") {
             for user in page { print(user.name) }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Trellis
 
 /// The code of the article.
@@ -20,5 +21,20 @@ struct TimeLimitsPage {
 
         let log = try await session.stream("https://example.com/log", timeouts: .endless)
         for try await line in log.lines { print(line) }
+    }
+
+    func tellTheServer() -> Session {
+        var configuration = SessionConfiguration()
+        configuration.timeouts.total = .seconds(2)
+        configuration.timeouts.deadlineField = .grpcTimeout  // or .milliseconds("X-Request-Timeout")
+        return Session(configuration: configuration)
+    }
+
+    func passOn(_ received: HTTPFields, _ session: Session) async throws -> Data {
+        var request = Request("https://stock.example.com/items")
+        if let left = DeadlineField.grpcTimeout.timeLeft(in: received) {
+            request.timeouts = Timeouts(total: left)  // less with each service, never more
+        }
+        return try await session.data(request).0
     }
 }

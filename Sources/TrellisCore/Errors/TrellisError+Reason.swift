@@ -310,7 +310,7 @@ extension TrellisError.Reason: CustomStringConvertible {
                     ?? "a request is under way to see whether it can be closed")
         case .limited(.shed(let origin, let ahead, let wait)):
             wait.map {
-                "the wait for \(origin) would take about \($0.rounded), with \(ahead) requests ahead, "
+                "the wait for \(origin) would take about \($0.rounded), with \(ahead) ahead of the request, "
                     + "and the deadline is earlier"
             } ?? "too many requests wait for \(origin): \(ahead) are ahead of this one"
         case .webSocketFailed(let failure): failure.description

@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+import TestSupport
 import Testing
 import TrellisTesting
 
@@ -41,14 +42,20 @@ struct SentDeadlineTests {
     }
 
     @Test func theTimeInTheQueueCounts() async throws {
-        let world = World { $0.limits.perOrigin = 1 }
-        let first = try await world.session.stream("http://a.example/")
-        let second = Task { try await world.session.data("http://a.example/") }
-        await world.session.settle()
-        world.clock.move(by: .milliseconds(2500))
-        first.cancel()
-        _ = try await second.value
-        #expect(world.values.last == "7500")
+        let scripted = Scripted {
+            $0.limits.total = 1
+            $0.timeouts.total = .seconds(10)
+            $0.timeouts.deadlineField = .milliseconds("X-Left")
+        }
+        let (_, blocking) = try await scripted.block()
+        let second = Task { try await scripted.session.string("http://localhost/") }
+        await scripted.waitUntilLive(count: 2)
+        await scripted.advance(by: .milliseconds(2500))
+        blocking.respond()
+        let attempt = try await scripted.transport.nextAttempt()
+        #expect(attempt.request.headers["X-Left"] == "7500")
+        attempt.respond("served")
+        #expect(try await second.value == "served")
     }
 
     @Test func anotherOriginDoesNotLearnIt() async throws {
