@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Trellis
+import TrellisSignatures
 import TrellisTesting
 
 /// The code of the page of recipes.
@@ -223,21 +224,15 @@ enum RecipesPage {
             AuthenticationInterceptor(authenticator: OAuth(save: save), credential: tokens))
     }
 
-    struct Signer: RequestSigner {
-        let key: SymmetricKey
-
-        func sign(_ request: inout WireRequest, context: CallContext) async throws {
-            let body = try await request.body?.collect(upTo: 16 << 20) ?? Data()
-            let digest = "sha-256=:\(Data(SHA256.hash(data: body)).base64EncodedString()):"  // RFC 9530
-            let text = [request.method.rawValue, request.authority, request.target, digest].joined(separator: "\n")
-            let code = HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)
-            request.headers["Content-Digest"] = digest
-            request.headers["X-Signature"] = Data(code).base64EncodedString()
-        }
+    static func signRequestsToS3(_ configuration: inout SessionConfiguration, id: String, secret: String) {
+        configuration.steps.signers.append(
+            AWSSigner(region: "eu-central-1", service: "s3") {
+                AWSCredentials(accessKeyID: id, secretAccessKey: secret)
+            })
     }
 
-    static func signRequests(_ configuration: inout SessionConfiguration, key: SymmetricKey) {
-        configuration.steps.signers.append(Signer(key: key))
+    static func signRequests(_ configuration: inout SessionConfiguration, pem: String) throws {
+        configuration.steps.signers.append(MessageSigner(key: try .pem(pem, id: "client-2026")))
     }
 
     static func useAClientCertificate(_ configuration: inout SessionConfiguration, passphrase: String) {
