@@ -48,7 +48,8 @@ enum OptionTable {
         + values(
             "-X --method", "-d --data", "--json", "--form", "--part", "--query", "--http",
             "--connect-timeout", "--idle-timeout", "--deadline", "--retries", "--retry-delay", "--redirects", "--user",
-            "--auth", "--cookie-jar", "--cookie-file", "--cache", "--cache-mode", "--max-body", "--cacert", "--cert",
+            "--auth", "--aws-sigv4", "--sign", "--cookie-jar", "--cookie-file", "--cache", "--cache-mode", "--max-body",
+            "--cacert", "--cert",
             "--key", "--pass", "--pin", "--proxy", "--proxy-user", "--no-proxy", "--unix-socket",
             "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--doh-except", "--egress",
             "--egress-allow", "--hsts", "--alt-svc",

@@ -88,7 +88,7 @@ public struct AWSSigner: RequestSigner {
         let scope = try AWSScope(credentials, at: now(), region: region, service: service)
         request.headers["Authorization"] = nil
         request.headers["X-Amz-Date"] = scope.date
-        request.headers["X-Amz-Security-Token"] = credentials.sessionToken
+        if let token = credentials.sessionToken { request.headers["X-Amz-Security-Token"] = token }
         let chunks = try await chunks(of: request)
         if let chunks { chunks.describe(&request.headers) }
         let hash = if let chunks { chunks.payload } else { try await hash(of: request.body) }

@@ -152,7 +152,7 @@ struct SignedCallTests {
                 stream.finish()
             }
         }
-        for body in [RequestBody.string(text), stream] {
+        for body in [RequestBody.string(text, contentType: nil), stream] {
             _ = try await session.data(Request("http://a.example/", method: .put, body: body))
         }
         let bodies = transport.requests.compactMap { $0.body?.data }

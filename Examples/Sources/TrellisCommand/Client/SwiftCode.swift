@@ -64,6 +64,7 @@ struct SwiftCode {
     /// The line that adds the credentials of `--user`.
     private var credentials: [String] {
         guard let user = options.credentials.user else { return [] }
+        if options.signing.awsSigv4 != nil { return ["// Sign with an AWSSigner of TrellisSignatures."] }
         let parts = user[...].cut(at: ":")
         let name = Self.literal(String(parts?.before ?? user[...]))
         let secret = Self.literal(options.tools.showSecrets ? String(parts?.after ?? "") : "REDACTED")

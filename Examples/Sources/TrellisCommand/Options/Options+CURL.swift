@@ -50,6 +50,7 @@ extension Options {
         guard let user = credentials.user else { return [] }
         if credentials.auth == .bearer { return ["--oauth2-bearer", tools.showSecrets ? user : "REDACTED"] }
         let text = tools.showSecrets ? user : "\(user[...].before(":")):REDACTED"
+        if let aws = signing.awsSigv4 { return ["--aws-sigv4", aws.text, "--user", text] }
         let scheme: [AuthenticationOption: [String]] = [.digest: ["--digest"], .any: ["--anyauth"]]
         return (credentials.auth.flatMap { scheme[$0] } ?? []) + ["--user", text]
     }
@@ -61,7 +62,7 @@ extension Options {
         return [
             ("--stream", streaming.stream != nil), ("--limit", streaming.limit != nil), ("--resume", places.resume),
             ("--connections", places.connections > 1), ("--checksum", places.checksum != nil),
-            ("--cancel-after", limits.cancelAfter != nil),
+            ("--cancel-after", limits.cancelAfter != nil), ("--sign", signing.sign != nil),
             ("--report", places.report != nil), ("--cookie-jar with an equals sign", hasOddJar),
         ].filter(\.1).map(\.0)
     }

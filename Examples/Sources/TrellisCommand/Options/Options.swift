@@ -86,6 +86,8 @@ struct Options: ParsableCommand {
 
     @OptionGroup(title: "Credentials and cookies") var credentials: CredentialOptions
 
+    @OptionGroup(title: "Credentials and cookies") var signing: SigningOptions
+
     @OptionGroup(title: "Trust and TLS") var tls: TLSOptions
 
     @OptionGroup(title: "Trust and TLS") var trust: TrustOptions
@@ -142,6 +144,7 @@ struct Options: ParsableCommand {
         guard credentials.auth == nil || credentials.user != nil else {
             throw ValidationError("--auth goes with --user.")
         }
+        try signing.validate(user: credentials.user, auth: credentials.auth)
         try validateOutput()
         try validateHead()
         try pinning.requireTLS(of: urls, mayUpgrade: upgrades.hsts != nil)

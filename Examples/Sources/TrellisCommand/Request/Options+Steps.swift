@@ -25,7 +25,8 @@ extension Options {
         steps.redirects = policy
         if limits.noRedirects { steps.redirectHandler = .doNotFollow }
         steps.cookies = try await cookieStorage()
-        if let user = credentials.user {
+        steps.signers = try await signers()
+        if signing.awsSigv4 == nil, let user = credentials.user {
             var origins: Set<String> = []
             for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
         }
