@@ -29,9 +29,9 @@ extension AWSSigner {
         wire.headers["Authorization"] = nil
         let seconds = time.components.seconds
         guard 1...604_800 ~= seconds else { throw TrellisError.unsigned("a URL expires in one second to seven days") }
-        let items = FormText.pairs(wire.query ?? "")
-        guard !items.contains(where: { $0.name.hasSameToken(as: "X-Amz-Signature") }) else {
-            throw TrellisError.unsigned("the URL has a signature already")
+        let names = FormText.pairs(wire.query ?? "").map { $0.name.lowercasedASCII() }
+        guard Self.queryNames.isDisjoint(with: names) else {
+            throw TrellisError.unsigned("the URL has a signature already, or a part of one")
         }
         let credentials = try await credentials()
         let scope = try AWSScope(credentials, at: now(), region: region, service: service)
@@ -53,4 +53,10 @@ extension AWSSigner {
         return
             "\(wire.scheme)://\(wire.authority)\(path)?\(query)&X-Amz-Signature=\(try scope.signature(of: canonical))"
     }
+
+    /// The names of the items that are added, in lower case. Of two equal ones, a server might read the other.
+    private static let queryNames: Set<String> = [
+        "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-security-token", "x-amz-signature",
+        "x-amz-signedheaders",
+    ]
 }

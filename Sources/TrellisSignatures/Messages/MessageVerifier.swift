@@ -35,6 +35,8 @@ public struct MessageVerifier: Sendable {
 
     /// The number of signatures of one message that are looked at.
     private static let limit = 8
+    /// The number of components of a signature that are read: each of them may parse a whole field.
+    private static let componentLimit = 64
 
     /// Creates the conditions.
     ///
@@ -96,6 +98,7 @@ public struct MessageVerifier: Sendable {
     }
 
     private func refusal(of candidate: Candidate, _ message: SignedMessage, _ body: Data?) async throws -> String? {
+        guard candidate.input.components.count <= Self.componentLimit else { return "covers too much" }
         if let missing = requiredComponents.first(where: { !candidate.input.covers($0) }) {
             return "does not cover \(missing.item.text)"
         }

@@ -66,6 +66,48 @@ struct S3ExampleTests {
                 + "&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404")
     }
 
+    @Test(arguments: ["X-Amz-Signature=1", "x-amz-expires=604800", "X%2DAmz-Date=1"])
+    func aURLIsPresignedOnce(_ query: String) async throws {
+        let error = await #expect(throws: TrellisError.self) {
+            try await Self.signer().presignedURL(for: "\(Self.bucket)/test.txt?\(query)")
+        }
+        #expect(error?.kind == .invalidRequest)
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .milliseconds(999), .seconds(604_801), .seconds(Int64.max)])
+    func aURLExpiresWithinAWeek(_ time: Duration) async throws {
+        await #expect(throws: TrellisError.self) {
+            try await Self.signer().presignedURL(for: "\(Self.bucket)/test.txt", expiringAfter: time)
+        }
+    }
+
+    /// Each part of the request changes the signature, in the field and in the URL.
+    @Test func aChangedRequestHasAnotherSignature() async throws {
+        let targets = [
+            "/a/b?x=1&y=2", "/a//b?x=1&y=2", "/a/b?x=1&y=3", "/a/B?x=1&y=2", "/a%2Fb?x=1&y=2", "/a/b?x=1+y=2",
+            "/a/b?x=1%20y=2",
+        ]
+        let requests =
+            targets.map { Request("\(Self.bucket)\($0)") } + [
+                Request("https://otherbucket.s3.amazonaws.com/a/b?x=1&y=2"), Request("\(Self.bucket):8443/a/b?x=1&y=2"),
+                Request("\(Self.bucket)/a/b?x=1&y=2", method: .delete),
+                Request("\(Self.bucket)/a/b?x=1&y=2", headers: HTTPFields([("Range", "bytes=0-1")])),
+                Request("\(Self.bucket)/a/b?x=1&y=2", headers: HTTPFields([("Range", "bytes=0-2")])),
+            ]
+        var fields: Set<String> = []
+        var urls: Set<String> = []
+        for request in requests {
+            fields.insert(try await Self.signature(request))
+            urls.insert(String(try await Self.signer().presignedURL(for: request).suffix(64)))
+        }
+        #expect(fields.count == requests.count && urls.count == requests.count)
+        var signed: Set<String> = []
+        for body in ["a", "b", "a "] {
+            signed.insert(try await Self.signature(Request("\(Self.bucket)/a", method: .put, body: .string(body))))
+        }
+        #expect(signed.count == 3)
+    }
+
     // MARK: Chunks
 
     /// The body of 65 KiB in the pieces of a source.

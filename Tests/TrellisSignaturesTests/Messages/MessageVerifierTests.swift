@@ -172,6 +172,10 @@ struct MessageVerifierTests {
             [("Signature-Input", "sig1=();created=1618884473"), ("Signature", "sig1=::")],
             [("Signature-Input", (0..<9).map { "s\($0)=()" }.joined(separator: ", ")), ("Signature", "s0=:AA==:")],
         ]
+        let many = (0..<65).map { SignatureComponent.field("a\($0)") }
+        let wide = (0..<65).map { ("A\($0)", "1") }
+        #expect(
+            try await Self.refusal(try Self.signed(many, fields: wide), Self.verifier([])) == "sig1 covers too much")
         for row in rows { #expect(try await Self.refusal(row, Self.verifier([])) != nil, "\(row)") }
     }
 

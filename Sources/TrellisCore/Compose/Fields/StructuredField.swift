@@ -75,15 +75,6 @@ extension [StructuredParameter] {
 
     /// The parameters as they are written in a field (RFC 9651, section 4.1.1.2).
     package var text: String { map(\.text).joined() }
-
-    /// Adds a parameter, or replaces the one of the same name.
-    mutating func set(_ parameter: StructuredParameter) {
-        if let index = firstIndex(where: { $0.key.hasSameBytes(as: parameter.key) }) {
-            self[index] = parameter
-        } else {
-            append(parameter)
-        }
-    }
 }
 
 /// A value with its parameters (RFC 9651, section 3.3).

@@ -53,15 +53,17 @@ struct StructuredScanner {
     /// Takes parameters (RFC 9651, section 4.2.3.2).
     mutating func parameters() -> [StructuredParameter]? {
         var parameters: [StructuredParameter] = []
+        // The places of the parameters: a server may send thousands of them.
+        var places: [String: Int] = [:]
         while take(";") {
             skipSpaces()
-            guard let key = key() else { return nil }
-            guard take("=") else {
-                parameters.set(StructuredParameter(key, .boolean(true)))
-                continue
+            guard let key = key(), let value = take("=") ? bareItem() : .boolean(true) else { return nil }
+            if let place = places[key] {
+                parameters[place] = StructuredParameter(key, value)
+            } else {
+                places[key] = parameters.count
+                parameters.append(StructuredParameter(key, value))
             }
-            guard let value = bareItem() else { return nil }
-            parameters.set(StructuredParameter(key, value))
         }
         return parameters
     }

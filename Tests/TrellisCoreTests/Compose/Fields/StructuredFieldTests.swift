@@ -58,6 +58,9 @@ struct StructuredFieldTests {
         let dictionary = try #require(StructuredDictionary(parsing: [keys.joined(separator: ","), "a7=5"]))
         #expect(dictionary.members.map(\.key) == keys)
         #expect(dictionary.members[7].value == .item(StructuredItem(.integer(5))))
+        let parameters = try #require(StructuredItem(parsing: ["a;" + keys.joined(separator: ";") + ";a7=5"]))
+            .parameters
+        #expect(parameters.map(\.key) == keys && parameters[7].value == .integer(5))
     }
 
     @Test func membersAreSetInTheirPlace() throws {
