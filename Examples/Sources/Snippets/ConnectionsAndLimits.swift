@@ -13,6 +13,15 @@ struct ConnectionsAndLimitsPage {
         return Session(configuration: configuration)
     }
 
+    func followTheHost(_ configuration: inout SessionConfiguration) {
+        configuration.steps.adaptiveConcurrency = AdaptiveConcurrency()
+    }
+
+    func followTheLatency(_ configuration: inout SessionConfiguration) {
+        let limit = AdaptiveConcurrency(.gradient(), maximum: 100)
+        configuration.steps.adaptiveConcurrency = limit
+    }
+
     func loadUsers(_ urls: [String], _ session: Session) async throws -> [User] {
         try await session.map(urls, concurrency: 8) { session, url in
             try await session.decode(User.self, from: url)

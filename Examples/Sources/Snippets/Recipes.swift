@@ -116,6 +116,11 @@ enum RecipesPage {
         configuration.retry = RetryPolicy()
     }
 
+    static func keepFromOverloading(_ configuration: inout SessionConfiguration) {
+        configuration.steps.adaptiveConcurrency = AdaptiveConcurrency(.gradient())
+        configuration.retry = RetryPolicy()
+    }
+
     static func downloadAFileAndResumeIt(_ session: Session) async throws {
         let download = session.downloadRequest("https://example.com/big.iso", to: .file("big.iso"))
         for await progress in download.progress { print(progress.fraction ?? 0) }
