@@ -91,7 +91,11 @@ extension OAuthAuthenticator {
     }
 
     private func signIn(at server: FoundServer) async throws -> OAuthToken {
-        throw OAuthError.missingRefreshToken
+        switch grant.kind {
+        case .deviceCode(let show): try await signInWithDevice(at: server, show: show)
+        case .authorizationCode(let open): try await signInWithBrowser(at: server, open: open)
+        case .clientCredentials, .refreshToken, .jwtBearer: throw OAuthError.missingRefreshToken
+        }
     }
 
     /// Returns a token for the first refresh token that is not refused (RFC 6749, section 6).
