@@ -12,6 +12,7 @@ let settings = snippetSettings + [.enableUpcomingFeature("MemberImportVisibility
 
 let trellis = Target.Dependency.product(name: "Trellis", package: "trellis")
 let testing = Target.Dependency.product(name: "TrellisTesting", package: "trellis")
+let oauth = Target.Dependency.product(name: "TrellisOAuth", package: "trellis")
 let signatures = Target.Dependency.product(name: "TrellisSignatures", package: "trellis")
 let service = Target.Dependency.product(name: "TrellisService", package: "trellis")
 let hummingbird: [Target.Dependency] = [
@@ -75,7 +76,7 @@ let package = Package(
         .executableTarget(
             name: "TrellisCommand",
             dependencies: [
-                trellis, signatures, "CURLSyntax", "TerminalKit",
+                trellis, oauth, signatures, "CURLSyntax", "TerminalKit",
                 .target(name: "Gateway", condition: .when(traits: ["Gateway"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -86,7 +87,8 @@ let package = Package(
         .target(
             name: "Snippets",
             dependencies: [
-                trellis, service, signatures, testing, .product(name: "TrellisConfiguration", package: "trellis"),
+                trellis, service, oauth, signatures, testing,
+                .product(name: "TrellisConfiguration", package: "trellis"),
                 .product(name: "Configuration", package: "swift-configuration"),
             ] + lifecycle,
             swiftSettings: snippetSettings),
