@@ -131,7 +131,7 @@ trap 'exit 130' INT TERM HUP
 features='Trellis(Caching|Core|Diagnostics|Downloads|Events|NameServices|OAuth|Signatures|Upgrades|WebSockets)?Tests'
 pure="^(ConventionTests|$features|TrellisConfigurationTests)\."
 impure="^$features\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|"
-impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
+impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|OAuthTokenFile|ParkedCallSize|RequestCompression|SessionCURL|'
 impure+='ShellQuoting|StreamValidation)Tests/'
 # Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that
 # wait from being resumed. Several processes run side by side. The soaks count descriptors, and so need a process of their own anyway.
