@@ -88,6 +88,8 @@ struct Options: ParsableCommand {
 
     @OptionGroup(title: "Credentials and cookies") var signing: SigningOptions
 
+    @OptionGroup(title: "Credentials and cookies") var authorization: OAuthOptions
+
     @OptionGroup(title: "Trust and TLS") var tls: TLSOptions
 
     @OptionGroup(title: "Trust and TLS") var trust: TrustOptions
@@ -145,6 +147,9 @@ struct Options: ParsableCommand {
             throw ValidationError("--auth goes with --user.")
         }
         try signing.validate(user: credentials.user, auth: credentials.auth)
+        guard authorization.oauth == nil || credentials.user == nil else {
+            throw ValidationError("--oauth and --user do not go together.")
+        }
         try validateOutput()
         try validateHead()
         try pinning.requireTLS(of: urls, mayUpgrade: upgrades.hsts != nil)

@@ -1,4 +1,5 @@
 import Trellis
+import TrellisOAuth
 
 extension Options {
     /// Returns the steps that surround the request: retries, redirects, credentials, cookies.
@@ -30,6 +31,7 @@ extension Options {
             var origins: Set<String> = []
             for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
         }
+        if let oauth = try oauthAuthenticator() { steps.intercept(with: oauth.interceptor()) }
         // The first credentials of an origin are sent. Those of a file would hide the server's challenge from the other schemes.
         if credentials.netrc || credentials.netrcFile != nil,
             credentials.user == nil || [nil, .basic, .bearer].contains(credentials.auth)

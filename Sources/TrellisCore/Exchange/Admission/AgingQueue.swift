@@ -10,8 +10,8 @@ struct AgingQueue<ID: Hashable> {
         /// The number of vacated spots up to which a lane is not compacted.
         static var slack: Int { 64 }
 
-        /// The spots in the order of arrival. The ticket of a member that left is negative; the first and the last spot have a member. Vacated
-        /// spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
+        /// The spots in the order of arrival. The ticket of a member that left is negative; the first and the last spot have a member.
+        /// Vacated spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
         var spots: [(ticket: Int, id: ID?)] = []
         /// The index of the first spot.
         var first = 0

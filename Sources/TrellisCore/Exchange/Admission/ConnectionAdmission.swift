@@ -201,7 +201,8 @@ final class ConnectionAdmission: Sendable {
         return (entry.originIndex, .coming(hasSlot: true))
     }
 
-    /// Removes the exchange from the queue that has to give way because a new one waits, and fails it. Returns the error if it is the new one.
+    /// Removes the exchange from the queue that has to give way because a new one waits, and fails it. Returns the error if it is the new
+    /// one.
     @inline(never)
     private func shed(for exchange: ExchangeActor, at originIndex: Scheduler.OriginIndex) -> TrellisError? {
         let prepared = exchange.prepared

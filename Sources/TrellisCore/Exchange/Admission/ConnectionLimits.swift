@@ -30,8 +30,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// taken as 0: no request waits.
     ///
     /// At the limit, a new request makes the one of the lowest priority fail at once with ``TrellisError/Kind/shed``, and of several the
-    /// one that came last. That is the new one itself, unless one of a lower priority waits. The requests that wait for the first connection
-    /// to an origin, which shows whether it can be shared, count too.
+    /// one that came last. That is the new one itself, unless one of a lower priority waits. The requests that wait for the first
+    /// connection to an origin, which shows whether it can be shared, count too.
     public var waitingPerOrigin: Int?
     /// Whether a request fails at once with ``TrellisError/Kind/shed`` if its ``Timeouts/total`` would be over before its turn comes. The
     /// default is `false`.

@@ -2,8 +2,8 @@ import CurlEngine
 
 /// The requests that the scheduler refuses because their wait would be for nothing, or because too many wait.
 ///
-/// It is asked about a request that has just begun to wait, and only if ``ConnectionLimits`` say so: no other request costs anything. Of two
-/// requests, the one of the lower priority is refused, and of the same priority the later one.
+/// It is asked about a request that has just begun to wait, and only if ``ConnectionLimits`` say so: no other request costs anything. Of
+/// two requests, the one of the lower priority is refused, and of the same priority the later one.
 extension ConnectionScheduler {
     /// A request that has left the queue because it is refused.
     struct Shed: Hashable {
@@ -43,8 +43,8 @@ extension ConnectionScheduler {
         return Shed(id: id, ahead: max(ahead, 0), wait: wait)
     }
 
-    /// Returns whether a waiting request would get its slot from another one of its origin, whose times are known. At the limit in total, or
-    /// while the first connection is made, others decide.
+    /// Returns whether a waiting request would get its slot from another one of its origin, whose times are known. At the limit in total,
+    /// or while the first connection is made, others decide.
     private mutating func isHeldByOwnLimit(_ index: Int, _ id: ID) -> Bool {
         if case .probed = origins[index].sharing { return false }
         return origins[index].room(
