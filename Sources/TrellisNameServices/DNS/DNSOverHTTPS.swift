@@ -11,14 +11,10 @@ public import TrellisCore
 ///
 /// IPv4 and IPv6 addresses are asked for at the same time, and IPv6 addresses are tried first. Once one kind is there, the other is awaited
 /// for 50 ms (IPv6, the resolution delay of RFC 8305, section 3) or a second (IPv4). If one of the questions fails, the addresses of the
-/// other are used, for at most 10 seconds. Otherwise they are kept for the shortest time to live, less the `Age` of the response (RFC 8484,
-/// section 5.1).
+/// other are used, for at most 10 seconds. Otherwise they are kept for the shortest time to live, less the `Age` of the response.
 ///
-/// The requests have a separate session and tell nothing except the question: no `User-Agent`, no `Accept-Language`, no cookies.
-/// Redirects are not followed. Without `bootstrap` addresses, the system looks the server's name up.
-///
-/// The system also looks up the names of ``localNames``, such as `db`, `printer.local` and names of `/etc/hosts`: the server would not know
-/// them, and would learn them.
+/// The requests have a separate session and tell nothing except the question: no `User-Agent`, no cookies. Redirects are not followed.
+/// The system looks up the names of ``localNames``, such as `db` and `printer.local`, and without `bootstrap` addresses the server's name.
 ///
 /// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the
 /// ``TrellisError/underlying`` error of one of kind ``TrellisError/Kind/dns``.

@@ -1,6 +1,8 @@
 /// A store of one token, which several processes may share, such as an ``OAuthTokenFile``.
 public protocol OAuthTokenStore: Sendable {
     /// Returns the token that is stored, if any. The method waits for no other process.
+    ///
+    /// - Throws: An error of the store.
     func token() async throws -> OAuthToken?
 
     /// Changes the token, while nobody else does: a second update waits for the first, also in another process.

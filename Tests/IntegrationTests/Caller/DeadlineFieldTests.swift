@@ -26,7 +26,7 @@ struct DeadlineFieldTests {
         let session = Session(configuration: configuration, clock: clock)
         let text = Task { try await session.string(server.url("/")) }
         try await server.waitUntilRequested(count: 1)
-        await session.settle()
+        await clock.waitForSleepers()
         clock.move(by: .seconds(4))
         #expect(try await text.value == "done")
         #expect(server.requests.map { $0["grpc-timeout"] } == ["10000000u", "6000000u", "6000000u"])

@@ -35,7 +35,7 @@ struct SentDeadlineTests {
         let retrier = Retrier { _, context in context.attempt == 1 ? .retryWithDelay(.seconds(3)) : .doNotRetry }
         let world = World({ $0.steps.retriers = [retrier] }, answering: { _ in MockResponse(status: 503) })
         let task = Task { try await world.session.data("http://a.example/") }
-        await world.session.settle()
+        await world.clock.waitForSleepers()
         world.clock.move(by: .seconds(3))
         _ = try await task.value
         #expect(world.values == ["10000", "7000"])

@@ -9,15 +9,14 @@ public import HTTPTypes
 /// ```
 ///
 /// Each request on the wire has it: each retry, each redirect within the origin, each hedge. Its value is what is left of
-/// ``Timeouts/total`` when the head of the request is written, after every wait and with its connection made (over HTTP/3, when the
-/// connection is begun). It is rounded down, so that it never promises more time than there is. There is one exception: the smallest
-/// duration is one nanosecond in ``grpcTimeout`` and one millisecond in ``milliseconds(_:)``, because zero means no limit to some servers.
+/// ``Timeouts/total`` when the head of the request is written, with its connection made (over HTTP/3, when the connection is begun). It is
+/// rounded down, so that it never promises more time than there is, but never to zero, which means no limit to some servers.
 ///
 /// A call without a total has no such field, and neither has the handshake of a WebSocket. After a redirect to another origin there is
-/// none unless ``crossesOrigins`` says so. A field of the same name that the request has is replaced: it was right when it was written.
-/// A ``RequestSigner`` runs earlier, and signs neither of the two. ``Response/request`` and events do not have the field.
+/// none unless ``crossesOrigins`` says so. A field of the same name that the request has is replaced. A ``RequestSigner`` runs earlier, and
+/// signs neither. ``Response/request`` and events do not have the field.
 ///
-/// The other way round, ``timeLeft(in:now:)`` reads the field of a request that a server has received. <doc:TimeLimits> has both.
+/// ``timeLeft(in:now:)`` reads the field of a request that a server has received. <doc:TimeLimits> has both.
 public struct DeadlineField: Sendable, Hashable {
     /// The form of the value.
     enum Form: Sendable, Hashable, CaseIterable {
@@ -93,7 +92,7 @@ extension DeadlineField {
         switch form {
         case .grpcTimeout:
             for unit in Self.units where left / unit.length <= Self.largestNumber {
-                return "\(max(left / unit.length, 1))\(Character(Unicode.Scalar(unit.name)))"
+                return "\(max(left / unit.length, 1))" + String(decoding: [unit.name], as: UTF8.self)
             }
             return "\(Self.largestNumber)H"
         case .milliseconds: return "\(min(max(left / 1_000_000, 1), Self.largestMilliseconds))"

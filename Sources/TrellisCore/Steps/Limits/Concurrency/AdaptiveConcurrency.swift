@@ -8,16 +8,13 @@ import CurlEngine
 ///
 /// The limit of a host begins with ``initial``. It grows while requests near it are answered, up to ``maximum``. The statuses 429, 503
 /// and 504, and timeouts before the response's head, reduce it, down to ``minimum``; with ``Algorithm/gradient(tolerance:)``, latencies
-/// that grow reduce it too. A `Retry-After` with 429 or 503 pauses the host, for at most ``maximumPause``. Other statuses of 400 or
-/// more, other errors, and cancellations change nothing.
+/// that grow reduce it too. A `Retry-After` with 429 or 503 pauses the host, for at most ``maximumPause``.
 ///
-/// Requests over the limit wait, by ``Request/priority`` and then in the order of arrival, as long as their deadlines allow. The wait
-/// counts in ``Metrics/queued``. A request counts until its response is complete; a stream until it has been read or dropped. One request
-/// may always be sent while all others have their response's head.
+/// Requests over the limit wait, by ``Request/priority`` and then in the order of arrival, as long as their deadlines allow. A request
+/// counts until its response is complete; a stream until it has been read or dropped. One request may always be sent while all others
+/// have their response's head. Each retry, hedge and redirect counts.
 ///
-/// Each retry, hedge and redirect counts. Sessions with the same limit share it. ``hosts`` has the present limits.
-/// ``RequestEvent/Kind/concurrencyLimited(host:limit:)`` reports waits, and ``RequestEvent/Kind/concurrencyReduced(host:limit:pause:)``
-/// reports overloads. <doc:ConnectionsAndLimits> has the rules.
+/// Sessions with the same limit share it. ``hosts`` has the present limits, and <doc:ConnectionsAndLimits> the rules and the events.
 public final class AdaptiveConcurrency: Sendable {
     /// The way in which a limit follows its host.
     public enum Algorithm: Sendable, Hashable {
