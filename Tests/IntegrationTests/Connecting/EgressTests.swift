@@ -244,7 +244,95 @@ struct EgressTests {
         for session in [strict, named, open, withoutNetworks] { await session.shutdown() }
     }
 
+    /// A proxy finds its own machine under these names, and reads a zone as it likes.
+    @Test(arguments: ["localhost", "LOCALHOST.", "a.localhost", "[fe80::1%25lo]", "[::ffff:10.0.0.1]"])
+    func noProxyIsAskedForItsOwnMachine(_ host: String) async throws {
+        let server = try Self.unreached()
+        var policy = try Self.loopback()
+        policy.allowsNamesThroughProxies = true
+        let session = try session(policy) { $0.proxy = .always(try Proxy(server.url())) }
+        let refusal = try await expectRefusal { try await session.data("http://\(host)/") }
+        guard case .network = refusal else { throw Unexpected() }
+        await session.shutdown()
+    }
+
+    /// One connection to a proxy serves all servers.
+    @Test func aConnectionToAProxyServesNoServerThatIsRefused() async throws {
+        let proxy = try LoopbackServer.http { .text($0.target) }
+        let session = try session(Self.loopback()) { $0.proxy = .always(try Proxy(proxy.url())) }
+        #expect(try await session.string("http://8.8.8.8/a") == "http://8.8.8.8/a")
+        try await expectRefusal { try await session.data("http://10.0.0.1/") }
+        #expect(try await session.string("http://8.8.4.4/b") == "http://8.8.4.4/b")
+        #expect(proxy.acceptedCount == 1)
+        await session.shutdown()
+    }
+
+    @Test func aProxyAfterAnotherOneIsJudgedToo() async throws {
+        let server = try Self.unreached()
+        let socks = try Proxy("socks5h://127.0.0.1:\(server.port)")
+        var policy = try Self.loopback()
+        for (name, rule) in [
+            ("10.0.0.1", .network(try IPNetwork("10.0.0.0/8"), address: "10.0.0.1")),
+            ("inner.invalid", .nameThroughProxy("inner.invalid")),
+        ] as [(String, TrellisError.EgressRefusal)] {
+            let proxy = try Proxy("http://\(name):3128").reached(through: socks)
+            let session = try session(policy) { $0.proxy = .always(proxy) }
+            #expect(try await expectRefusal { try await session.data("http://8.8.8.8/") } == rule)
+            await session.shutdown()
+        }
+        policy.allowsNamesThroughProxies = true
+        let proxy = try Proxy("http://localhost:3128").reached(through: socks)
+        let session = try session(policy) { $0.proxy = .always(proxy) }
+        try await expectRefusal { try await session.data("http://8.8.8.8/") }
+        await session.shutdown()
+    }
+
     // MARK: Other ways
+
+    @Test func noRouteOfARequestLeadsAroundThePolicy() async throws {
+        let server = try Self.unreached()
+        let session = try session(.publicInternet)
+        var fixed = Route()
+        try fixed.addresses.set(["127.0.0.1"], for: "www.example")
+        var moved = Route()
+        moved.connectTo = [try ConnectTo("www.example::127.0.0.1:\(server.port)")]
+        for route in [fixed, moved] {
+            let request = Request("http://www.example:\(server.port)/").withRoute(route)
+            let refusal = try await expectRefusal { try await session.data(request) }
+            #expect(refusal == .network(try IPNetwork("127.0.0.0/8"), address: "127.0.0.1"))
+        }
+        await session.shutdown()
+    }
+
+    @Test func aDownloadIsJudgedToo() async throws {
+        let target = try Self.unreached()
+        let server = try LoopbackServer.http { _ in
+            .init(status: 302, headers: [.location: "http://127.0.0.2:\(target.port)/"])
+        }
+        let session = try session(Self.loopback())
+        try await expectRefusal { try await session.download(server.url()) }
+        await session.shutdown()
+    }
+
+    /// Each refusal gives back what the request has taken, so that one connection is left for the next request.
+    @Test func refusalsTakeNoConnection() async throws {
+        let server = try LoopbackServer.http { _ in .text("ok") }
+        let session = try session(Self.loopback()) {
+            ($0.limits.total, $0.limits.perOrigin) = (1, 1)
+            try $0.route.addresses.set(["10.0.0.1"], for: "inside.example")
+        }
+        for _ in 1...3 {
+            await withTaskGroup { group in
+                for _ in 1...4 {
+                    group.addTask {
+                        _ = await expectFailure([.egressRefused]) { try await session.data("http://inside.example/") }
+                    }
+                }
+            }
+            #expect(try await session.string(server.url()) == "ok")
+        }
+        await session.shutdown()
+    }
 
     @Test(.enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
     func connectionsOverQUICAreJudgedToo() async throws {

@@ -24,15 +24,28 @@ extension EgressPolicy {
         if !allowsUnixSockets, let socket = [proxy.first, proxy].compactMap({ $0 }).first(where: \.isSocket) {
             return .unixSocket(socket.name)
         }
-        // Otherwise the engine knows the address that the proxy is asked for.
-        guard !proxy.scheme.looksUpServers else { return nil }
-        let host = route.server(of: url).host
-        if let address = IPAddress(host) {
-            return rules.denial(of: address).map { .network(IPNetwork($0), address: "\(address)") }
+        // Otherwise the engine knows the addresses that the proxies are asked for.
+        if let first = proxy.first, !first.scheme.looksUpServers, let refusal = refusal(behindProxy: proxy.host) {
+            return refusal
+        }
+        return proxy.scheme.looksUpServers ? nil : refusal(behindProxy: route.server(of: url).host)
+    }
+
+    /// Returns the rule that refuses a host for which a proxy is asked, and whose name the proxy looks up.
+    private func refusal(behindProxy host: String) -> TrellisError.EgressRefusal? {
+        let rules = rules
+        let isLocal = host.lowercasedASCII().isLocalName
+        let addresses = isLocal ? Self.loopback : IPAddress(host).map { [$0] } ?? []
+        for address in addresses {
+            if let network = rules.denial(of: address) { return .network(IPNetwork(network), address: "\(address)") }
         }
         let isNamed = allowedHosts?.contains { $0.matches(host) } ?? false
-        return isNamed || allowsNamesThroughProxies || deniedNetworks.isEmpty ? nil : .nameThroughProxy(host)
+        let isKnown = !addresses.isEmpty || isNamed || allowsNamesThroughProxies || deniedNetworks.isEmpty
+        return isKnown ? nil : .nameThroughProxy(host)
     }
+
+    /// The addresses of `localhost` (RFC 6761, section 6.3), of which the proxy chooses one.
+    private static let loopback = ["127.0.0.1", "::1"].compactMap { IPAddress($0) }
 
     private func refusal(of host: String, port: Int) -> TrellisError.EgressRefusal? {
         if let ports, !ports.contains(port) { return .port(port) }
