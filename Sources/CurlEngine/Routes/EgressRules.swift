@@ -30,13 +30,19 @@ package struct EgressRules: Sendable {
 }
 
 extension IPAddress {
-    /// The IPv4 addresses to which a translator or a tunnel sends what is sent to this IPv6 address: NAT64 with its well-known prefix
-    /// (RFC 6052, section 2.1), 6to4 (RFC 3056, section 2), and the server and the client of Teredo (RFC 4380, section 4).
+    /// The beginnings of IPv6 addresses that end in an IPv4 address: of NAT64 with its well-known prefix (RFC 6052, section 2.1), of
+    /// IPv4-translated addresses (RFC 2765, section 2.1), and of IPv4-compatible ones (RFC 4291, section 2.5.5.1), which tunnels have.
+    private static let prefixesOfIPv4: [[UInt8]] = [
+        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0],
+        Array(repeating: 0, count: 12),
+    ]
+
+    /// The IPv4 addresses to which a translator or a tunnel sends what is sent to this IPv6 address: for ``prefixesOfIPv4``, for 6to4
+    /// (RFC 3056, section 2), and for the server and the client of Teredo (RFC 4380, section 4).
     package var translated: [IPAddress] {
-        guard isIPv6 else { return [] }
-        if bytes.starts(with: [0, 0x64, 0xff, 0x9b] + Array(repeating: 0, count: 8)) {
-            return [IPAddress(known: Array(bytes[12...]))]
-        }
+        // The unspecified address and loopback are themselves.
+        guard isIPv6, !isLoopback, bytes.contains(where: { $0 != 0 }) else { return [] }
+        if Self.prefixesOfIPv4.contains(where: bytes.starts) { return [IPAddress(known: Array(bytes[12...]))] }
         if bytes.starts(with: [0x20, 0x02]) { return [IPAddress(known: Array(bytes[2..<6]))] }
         if bytes.starts(with: [0x20, 0x01, 0, 0]) {
             return [IPAddress(known: Array(bytes[4..<8])), IPAddress(known: bytes[12...].map { ~$0 })]

@@ -14,7 +14,8 @@ struct EgressPolicyTests {
     @Test(arguments: [
         "0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200", "100.127.255.255",
         "127.0.0.1", "127.127.127.127", "127.255.255.254", "169.254.0.1", "169.254.169.254", "169.254.170.2",
-        "172.16.0.0", "172.31.255.255", "192.0.0.0", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.0.0",
+        "168.63.129.16", "172.16.0.0", "172.31.255.255", "192.0.0.0", "192.0.0.192", "192.0.2.1", "192.88.99.1",
+        "192.168.0.0",
         "192.168.255.255", "198.18.0.0", "198.19.255.255", "198.51.100.1", "203.0.113.255", "224.0.0.1",
         "239.255.255.255", "240.0.0.1", "255.255.255.255",
         "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "0:0:0:0:0:ffff:10.0.0.1",
@@ -39,7 +40,7 @@ struct EgressPolicyTests {
     }
 
     @Test func everyNetworkOfThePublicInternetIsRead() {
-        #expect(EgressPolicy.publicInternet.deniedNetworks.count == 24)
+        #expect(EgressPolicy.publicInternet.deniedNetworks.count == 25)
         #expect(EgressPolicy.publicInternet.allowedNetworks.count == 2)
     }
 
@@ -66,9 +67,28 @@ struct EgressPolicyTests {
         ("64:ff9b::a01:203", false), ("2002:a01:203::1", false), ("2001:0:a01:203::1", false),
         ("2001:0:808:808:0:0:f5fe:fdfc", false), ("2001:0:808:808:0:0:f7f7:f7f7", true), ("2002:808:808::1", true),
         ("64:ff9b::808:808", true), ("2001:db8::a01:203", true), ("::ffff:10.1.2.3", false),
+        ("::10.1.2.3", false), ("::8.8.8.8", true), ("::ffff:0:10.1.2.3", false), ("::ffff:0:8.8.8.8", true),
     ])
     func translatedAddressesCountToo(_ address: String, _ isAllowed: Bool) throws {
         #expect(try Self.isAllowed(address, EgressPolicy().denying("10.0.0.0/8")) == isAllowed)
+    }
+
+    @Test func loopbackAndTheUnspecifiedAddressOfIPv6AreThemselves() throws {
+        let policy = try EgressPolicy().denying("0.0.0.0/8")
+        #expect(try Self.isAllowed("::1", policy) && Self.isAllowed("::", policy) && !Self.isAllowed("::2", policy))
+    }
+
+    @Test func theDescriptionHasTheRulesInOneOrder() throws {
+        #expect("\(EgressPolicy.publicInternet)" == "EgressPolicy.publicInternet")
+        var policy = try EgressPolicy().denying("10.0.0.0/8").allowing("10.1.0.0/16")
+        policy.ports = [8443, 443]
+        policy.deniedHosts = [try HostPattern("admin.example")]
+        let rules = [
+            "allowedNetworks: [10.1.0.0/16]", "deniedNetworks: [10.0.0.0/8]", "schemes: [http, https]",
+            "ports: [443, 8443]", "allowedHosts: all", "deniedHosts: [admin.example]",
+            "allowsNamesThroughProxies: false", "allowsUnixSockets: false",
+        ]
+        #expect("\(policy)" == "EgressPolicy(\(rules.joined(separator: ", ")))")
     }
 
     @Test func onlyAllowedNetworksRemainIfAllIsDenied() throws {

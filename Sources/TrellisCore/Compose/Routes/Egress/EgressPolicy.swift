@@ -16,8 +16,8 @@ public struct EgressPolicy: Sendable, Hashable {
     /// The networks that may be reached although ``deniedNetworks`` contains them. The smallest network that contains an address
     /// decides, and for equal networks the denial. Addresses in no network of either list may be reached. None by default.
     public var allowedNetworks: [IPNetwork] = []
-    /// The networks that may not be reached. An IPv6 address with which NAT64, 6to4 or Teredo reach an IPv4 address is in a network if
-    /// either of the two is. None by default.
+    /// The networks that may not be reached. An IPv6 address with which NAT64, 6to4, Teredo and their like reach an IPv4 address is in a
+    /// network if either of the two is. None by default.
     public var deniedNetworks: [IPNetwork] = []
     /// The schemes of URLs that may be requested; `https` also stands for `wss`, and `http` for `ws`. The default is both.
     public var schemes: Set<String> = ["http", "https"]
@@ -40,12 +40,13 @@ public struct EgressPolicy: Sendable, Hashable {
     /// The public Internet: every address that is not special by the registries of IANA (RFC 6890). Denied are loopback, private,
     /// link-local (which cloud services use for metadata), shared (carrier-grade NAT), documentation, benchmark, multicast and reserved
     /// addresses, 6to4 and Teredo, and of IPv6 everything but global unicast addresses and the well-known prefix of NAT64 for allowed IPv4
-    /// addresses.
+    /// addresses. Denied is also 168.63.129.16, a public address at which virtual machines of Azure reach their host.
     public static let publicInternet: EgressPolicy = {
         var policy = EgressPolicy()
         policy.deniedNetworks = networks(
             "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-            "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+            "168.63.129.16", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+            "192.168.0.0/16",
             "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
             "::/0", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
         policy.allowedNetworks = networks("2000::/3", "64:ff9b::/96")
@@ -70,5 +71,22 @@ public struct EgressPolicy: Sendable, Hashable {
         var policy = self
         for text in networks { policy.deniedNetworks.append(try IPNetwork(text)) }
         return policy
+    }
+}
+
+extension EgressPolicy: CustomStringConvertible {
+    /// The rules in words.
+    public var description: String {
+        if self == .publicInternet { return "EgressPolicy.publicInternet" }
+        func list(_ items: [some CustomStringConvertible]) -> String {
+            "[\(items.map(\.description).joined(separator: ", "))]"
+        }
+        let rules = [
+            "allowedNetworks: \(list(allowedNetworks))", "deniedNetworks: \(list(deniedNetworks))",
+            "schemes: \(list(schemes.sorted()))", "ports: \(ports.map { list($0.sorted()) } ?? "all")",
+            "allowedHosts: \(allowedHosts.map { list($0) } ?? "all")", "deniedHosts: \(list(deniedHosts))",
+            "allowsNamesThroughProxies: \(allowsNamesThroughProxies)", "allowsUnixSockets: \(allowsUnixSockets)",
+        ]
+        return "EgressPolicy(\(rules.joined(separator: ", ")))"
     }
 }
