@@ -88,6 +88,23 @@ struct SafetyTests {
         #expect(violations == [])
     }
 
+    /// `WireTable` asks the egress policy before it makes a connection. A socket that is opened elsewhere would pass the policy by.
+    @Test(
+        arguments: [
+            ("WireRace", ["Wire/WireTable+Transfers"]),
+            ("beginHTTP3", ["Engine/CurlEngine", "Wire/WireTable+Transfers"]),
+            ("ccurl_tcp_connect", ["Wire/WireOptions"]),
+            ("ccurl_unix_connect", ["Wire/WireRace", "Wire/WireTable+TLS"]),
+            ("ccurl_socket_open", ["HTTP3/HTTP3Exchange"]),
+            ("ccurl_socket_open_unix", ["Wire/WireRace", "Wire/WireTable+TLS"]), ("curl_easy_perform", []),
+        ] as [(String, [String])])
+    func socketsAreOpenedBehindTheEgressPolicy(_ function: String, _ places: [String]) {
+        let callers = SourceTree.sources.filter { file in
+            file.words.contains { $0.text == function && $0.after == UInt8(ascii: "(") }
+        }
+        #expect(callers.map(\.path) == places.map { "Sources/CurlEngine/\($0).swift" })
+    }
+
     @Test func theScannerTellsCodeFromCommentsAndStrings() {
         let text = #"let a = "try! \(b + "c") // d" // e"# + "\n/* f */ g(\"\"\"\nh\n\"\"\") ///i\n"
         let words = SourceTree.withoutCommentsAndStrings(text).split { !$0.isLetter }

@@ -120,19 +120,31 @@ final class HTTP3Exchange {
 
     /// Opens a socket for the request. Returns it, or -1 if there is none.
     fileprivate func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
-        guard !transfer.isCancelled, transfer.failure == nil, !mustStartAgain, mayConnect() else { return -1 }
+        let peer = unsafe peer(of: address)
+        guard !transfer.isCancelled, transfer.failure == nil, !mustStartAgain, isPermitted(peer?.address), mayConnect()
+        else { return -1 }
         if !hasOpenedSocket { engine.makeRoomForConnection(for: transfer) }
         hasOpenedSocket = true
-        transfer.reportConnection(to: unsafe name(of: address))
+        transfer.reportConnection(to: peer.map { "\($0.address.bracketed):\($0.port)" } ?? "")
         opened = unsafe ccurl_socket_open(address, engine.configuration.sendingLimitMilliseconds)
         if opened < 0 { easy.socketError = errno } else { group.didOpen(opened, for: self) }
         return opened
     }
 
-    private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
+    private func peer(of address: UnsafeMutablePointer<curl_sockaddr>) -> (address: IPAddress, port: UInt16)? {
         var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
         let count = unsafe ccurl_address_read(address, &bytes, &port)
-        return IPAddress(bytes: Array(bytes.prefix(count))).map { "\($0.bracketed):\(port)" } ?? ""
+        return IPAddress(bytes: Array(bytes.prefix(count))).map { ($0, port) }
+    }
+
+    /// Returns whether a connection may be made to an address. libcurl may have forgotten the addresses that were permitted, and have
+    /// looked up the name that stands for the host.
+    private func isPermitted(_ address: IPAddress?) -> Bool {
+        guard let egress = engine.configuration.egress else { return true }
+        guard let address else { return false }
+        guard let network = egress.denial(of: address) else { return true }
+        transfer.failure = EngineFailure(kind: .egressRefused(address, network), message: "")
+        return false
     }
 
     /// Returns whether a connection may be made. In a race with TCP, only a probe makes it, while the request can still go over TCP.

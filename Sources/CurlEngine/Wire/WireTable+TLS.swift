@@ -72,10 +72,12 @@ extension WireTable {
     }
 
     /// Returns a new socket for the handshakes of a transfer, for libcurl to connect with the same address: a proxy may end the connection
-    /// after it has asked for credentials. A negative result means that there is none.
+    /// after it has asked for credentials. A negative result means that there is none, as for a server: libcurl does not know its address.
     func reopen(_ tls: WireTLS, for transfer: Transfer) -> Int32 {
         let (engine, route) = (transfer.engine, transfer.options.route)
-        guard transfer.failure == nil, !transfer.isCancelled, tls.easy.proveTunnel() else { return -1 }
+        guard route.proxy != nil, transfer.failure == nil, !transfer.isCancelled, tls.easy.proveTunnel() else {
+            return -1
+        }
         let socket =
             if let path = route.unixSocket {
                 unsafe route.isConnectedByEngine
