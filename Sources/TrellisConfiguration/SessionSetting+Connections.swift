@@ -105,6 +105,15 @@ extension SessionSetting {
             isSecret: true
         ) { $0.resolver.url = $1 },
         texts("resolver.bootstrap", "The addresses of that server") { $0.resolver.bootstrap = $1 },
+        choice("egress.policy", of: [("public", EgressPolicy.publicInternet)], "The servers that may be reached") {
+            $0.egress.policy = $1
+        },
+        texts("egress.allowedNetworks", "The networks that may be reached too, as `10.1.0.0/16`") {
+            $0.egress.allowed = try $1.map { text in try IPNetwork(text) }
+        },
+        texts("egress.deniedNetworks", "The networks that may not be reached either") {
+            $0.egress.denied = try $1.map { text in try IPNetwork(text) }
+        },
     ]
 }
 #endif

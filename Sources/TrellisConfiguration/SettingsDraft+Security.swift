@@ -2,7 +2,7 @@
 import TrellisCore
 import TrellisNameServices
 
-/// The settings of TLS, proxies and names that belong together.
+/// The settings of TLS, proxies, names and servers that belong together.
 extension SettingsDraft {
     func completeTLS(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         if has("tls.authorityFiles") || has("tls.trustsSystem") { try completeAuthorities(&configuration) }
@@ -119,6 +119,20 @@ extension SettingsDraft {
             made.users = ResolverUsers()
             return made
         }
+    }
+
+    /// Sets the policy of the defaults, or a new one, with the networks of the settings. Its other rules stay.
+    func completeEgress(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
+        let present = configuration.egress
+        guard try hasSettings(of: "egress.", needing: "egress.policy", unless: present != nil),
+            var policy = present ?? egress.policy
+        else { return }
+        if let named = egress.policy {
+            (policy.allowedNetworks, policy.deniedNetworks) = (named.allowedNetworks, named.deniedNetworks)
+        }
+        policy.allowedNetworks += egress.allowed
+        policy.deniedNetworks += egress.denied
+        configuration.egress = policy
     }
 
     /// Returns the settings of the session of a resolver, which trusts what the session trusts, and goes through its proxies.

@@ -15,6 +15,7 @@ struct SettingsDraft {
     var tls: TLS
     var proxy = ProxyParts()
     var resolver = Resolver()
+    var egress = Egress()
     var retries: RetryPolicy
     var retryBudget: Budget
     var hedging: HedgingPolicy
@@ -87,6 +88,13 @@ struct SettingsDraft {
         var bootstrap: [String] = []
     }
 
+    /// The settings of the egress policy. A value without a setting comes from the defaults' policy.
+    struct Egress {
+        var policy: EgressPolicy?
+        var allowed: [IPNetwork] = []
+        var denied: [IPNetwork] = []
+    }
+
     struct Budget {
         var ratio: Double
         var minimum: Int
@@ -138,6 +146,7 @@ extension SettingsDraft {
         try completeTLS(&configuration)
         try completeProxy(&configuration)
         try completeResolver(&configuration)
+        try completeEgress(&configuration)
         try completeRetries(&configuration)
         try completeHedging(&configuration)
         try completeLimits(&configuration)

@@ -131,6 +131,20 @@ struct ConnectionDefaultsTests {
         #expect(credentials == [proxy])
     }
 
+    // MARK: Egress
+
+    @Test func anEgressPolicyKeepsItsOtherRules() async throws {
+        var present = try EgressPolicy().denying("10.0.0.0/8")
+        present.ports = [443]
+        let settings: [String: SettingValue] = ["egress.deniedNetworks": .strings(["::/0"])]
+        let more = try await Self.configuration(settings) { $0.egress = present }
+        #expect(more.egress?.deniedNetworks.map(\.description) == ["10.0.0.0/8", "::/0"])
+        #expect(more.egress?.ports == [443])
+        let named = try await Self.configuration(["egress.policy": .string("public")]) { $0.egress = present }
+        #expect(named.egress?.deniedNetworks == EgressPolicy.publicInternet.deniedNetworks)
+        #expect(named.egress?.ports == [443])
+    }
+
     // MARK: Names
 
     @Test func aResolverKeepsItsOtherValues() async throws {

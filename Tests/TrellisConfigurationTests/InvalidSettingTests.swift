@@ -36,6 +36,8 @@ struct InvalidSettingTests {
             ),
             ("proxy.script", .string(""), "it is empty"),
             ("route.source", .string("a b"), "no network interface can have the name 'a b'"),
+            ("egress.policy", .string("any"), "'any' is none of public"),
+            ("egress.deniedNetworks", .strings(["::/0", "x"]), "'x' is not a network such as 10.1.0.0/16"),
             ("tls.minimumVersion", .string("1.1"), "'1.1' is none of 1.2, 1.3"),
             ("retry.methods", .strings(["GET", "P ST"]), "'P ST' is not a method"),
             ("retry.statusCodes", .ints([502, 700]), "700 is not a status"),
@@ -123,6 +125,10 @@ struct InvalidSettingTests {
                 "there is proxy.url as well"
             ),
             (["resolver.bootstrap": .strings(["::1"])], "resolver.bootstrap", "it means nothing without resolver.url"),
+            (
+                ["egress.allowedNetworks": .strings(["::1"])], "egress.allowedNetworks",
+                "it means nothing without egress.policy"
+            ),
             (["retry.backoff": .int(1)], "retry.backoff", "it means nothing without retry.limit"),
             (
                 ["hedging.maximumExtraAttempts": .int(1)], "hedging.maximumExtraAttempts",

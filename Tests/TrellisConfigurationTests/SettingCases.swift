@@ -96,7 +96,20 @@ extension SettingCase {
             let resolver = $0.resolver as? DNSOverHTTPS
             return "\(resolver.map { "\($0.configuration.route.addresses)".contains("192.0.2.53") } ?? false)"
         },
+        SettingCase("egress.policy", .string("public"), "true") { "\($0.egress == .publicInternet)" },
+        SettingCase(
+            "egress.allowedNetworks", .strings(["10.1.0.0/16", "::1"]), with: ["egress.policy": .string("public")],
+            "10.1.0.0/16 ::1/128"
+        ) { text($0.egress?.allowedNetworks.suffix(2)) },
+        SettingCase(
+            "egress.deniedNetworks", .strings(["198.51.100.7"]), with: ["egress.policy": .string("public")],
+            "198.51.100.7/32"
+        ) { text($0.egress?.deniedNetworks.suffix(1)) },
     ]
+
+    private static func text(_ networks: ArraySlice<IPNetwork>?) -> String {
+        networks?.map(\.description).joined(separator: " ") ?? "none"
+    }
 
     private static let security: [SettingCase] = [
         SettingCase("tls.authorityFiles", .strings(["ca.pem", "b.pem"]), "systemAnd ca.pem;b.pem") {
