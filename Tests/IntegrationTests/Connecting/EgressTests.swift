@@ -267,6 +267,23 @@ struct EgressTests {
         await session.shutdown()
     }
 
+    @Test(arguments: [Proxy.Kind.socks4, .socks5]) func aSOCKSProxyIsAskedForAnAddressThatIsAllowed(
+        _ kind: Proxy.Kind
+    ) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let proxy = try SOCKSPeer.start(connects: connects)
+        let session = try session(Self.loopback()) {
+            $0.proxy = .always(try Proxy("\(kind.rawValue)://127.0.0.1:\(proxy.port)"))
+            try $0.route.addresses.set(["10.0.0.1", "8.8.8.8"], for: "www.example")
+            try $0.route.addresses.set(["10.0.0.1", "10.0.0.2"], for: "inside.example")
+        }
+        _ = try await session.data("http://www.example/")
+        try await expectRefusal { try await session.data("http://inside.example/") }
+        #expect(connects.all.map(\.host) == ["8.8.8.8"])
+        await session.shutdown()
+        #expect(refusals.count == 3)
+    }
+
     @Test func aProxyAfterAnotherOneIsJudgedToo() async throws {
         let server = try Self.unreached()
         let socks = try Proxy("socks5h://127.0.0.1:\(server.port)")

@@ -102,7 +102,7 @@ struct ProxyFailover {
                 let answer = try await pipeline.send(routed.through(proxy, decision, to: address), permit)
                 routes.didReach(address, of: routed, to: url, through: proxy)
                 return answer
-            } catch let error as TrellisError where !rest.isEmpty && error.isOfAddress(routed) {
+            } catch let error as TrellisError where !rest.isEmpty && error.isOfAddress(address, routed) {
                 try call.checkCancellation()
             }
         }
@@ -205,10 +205,15 @@ extension Request {
 }
 
 extension TrellisError {
-    /// Returns whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
-    /// another address, and the request may be sent there.
-    fileprivate func isOfAddress(_ request: Request) -> Bool {
-        guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }
+    /// Returns whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), or was not asked for it
+    /// because of the egress policy, so that it may make one to another address, and the request may be sent there.
+    fileprivate func isOfAddress(_ address: IPAddress, _ request: Request) -> Bool {
+        guard request.hasReplayableBody else { return false }
+        switch reason {
+        case .proxyFailed(.socksRefused): break
+        case .egressRefused(.network(_, let refused)): return IPAddress(refused) == address
+        default: return false
+        }
         // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
         return [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated
     }
