@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import TestSupport
 import Testing
