@@ -127,9 +127,9 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: settings),
-        // Programs as users of the pages write them: the client of a service, a chat, a program that was moved from AsyncHTTPClient, each
-        // with the tests of its author, and a downloader.
-        .target(name: "Programs", dependencies: [trellis], swiftSettings: settings),
+        // Programs as users of the pages write them: the client of a service, a sender of webhooks, a chat, a program that was moved from
+        // AsyncHTTPClient, each with the tests of its author, and a downloader.
+        .target(name: "Programs", dependencies: [trellis, signatures], swiftSettings: settings),
         .executableTarget(name: "FetchList", dependencies: [trellis], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Programs", trellis, testing], swiftSettings: settings),
         // The server to which the tests of the client send requests.
