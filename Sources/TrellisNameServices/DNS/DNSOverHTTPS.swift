@@ -13,7 +13,7 @@ public import TrellisCore
 /// for 50 ms (IPv6, the resolution delay of RFC 8305, section 3) or a second (IPv4). If one of the questions fails, the addresses of the
 /// other are used, for at most 10 seconds. Otherwise they are kept for the shortest time to live, less the `Age` of the response.
 ///
-/// The requests have a separate session and tell nothing except the question: no `User-Agent`, no cookies. Redirects are not followed.
+/// The requests have a separate session and tell nothing except the question: no `User-Agent`, no cookies.
 /// The system looks up the names of ``localNames``, such as `db` and `printer.local`, and without `bootstrap` addresses the server's name.
 ///
 /// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the

@@ -327,7 +327,7 @@ struct EgressTests {
             .init(status: 302, headers: [.location: "http://127.0.0.2:\(target.port)/"])
         }
         let session = try session(Self.loopback())
-        try await expectRefusal { try await session.download(server.url()) }
+        await expectFailure([.egressRefused]) { try await session.download(server.url()) }
         await session.shutdown()
     }
 

@@ -47,11 +47,12 @@ struct SentDeadlineTests {
             $0.timeouts.total = .seconds(10)
             $0.timeouts.deadlineField = .milliseconds("X-Left")
         }
-        let (_, blocking) = try await scripted.block()
+        let (blocker, blocking) = try await scripted.block()
         let second = Task { try await scripted.session.string("http://localhost/") }
         await scripted.waitUntilLive(count: 2)
         await scripted.advance(by: .milliseconds(2500))
         blocking.respond()
+        _ = try await blocker.data()
         let attempt = try await scripted.transport.nextAttempt()
         #expect(attempt.request.headers["X-Left"] == "7500")
         attempt.respond("served")

@@ -13,8 +13,7 @@ public import HTTPTypes
 /// rounded down, so that it never promises more time than there is, but never to zero, which means no limit to some servers.
 ///
 /// A call without a total has no such field, and neither has the handshake of a WebSocket. After a redirect to another origin there is
-/// none unless ``crossesOrigins`` says so. A field of the same name that the request has is replaced. A ``RequestSigner`` runs earlier, and
-/// signs neither. ``Response/request`` and events do not have the field.
+/// none unless ``crossesOrigins`` says so. A field of the same name is replaced. A ``RequestSigner`` does not see it, nor do events.
 ///
 /// ``timeLeft(in:now:)`` reads the field of a request that a server has received. <doc:TimeLimits> has both.
 public struct DeadlineField: Sendable, Hashable {

@@ -25,7 +25,7 @@ package enum Timestamp {
     /// Returns the milliseconds since 1970 of an instant, such as `2026-11-30T18:49:03.125Z` or `2026-11-30T19:49:03+01:00`; `nil` if the
     /// text has another form, or names no instant. Smaller fractions of a second are cut off.
     package static func milliseconds(_ text: String) -> Int64? {
-        var scanner = Scanner(bytes: Array(text.utf8))
+        var scanner = InstantScanner(bytes: Array(text.utf8))
         guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
             let day = scanner.number(2), scanner.skip("Tt"), let hour = scanner.number(2), scanner.skip(":"),
             let minute = scanner.number(2), scanner.skip(":"), let second = scanner.number(2),
@@ -36,7 +36,7 @@ package enum Timestamp {
     }
 
     /// The rest of a text.
-    private struct Scanner {
+    private struct InstantScanner {
         let bytes: [UInt8]
         var position = 0
 

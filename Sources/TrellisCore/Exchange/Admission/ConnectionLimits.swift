@@ -38,7 +38,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     ///
     /// The session estimates the turn when the request begins to wait: from the number of requests ahead of it, the number of requests in
     /// flight to the origin, and the time that these take on average. It estimates nothing from fewer than 16 requests, or for a request
-    /// that waits because of ``total``, where other origins decide. <doc:ConnectionsAndLimits> has the rules.
+    /// that waits because of ``total``, where other origins decide. <doc:Overload> has the rules.
     public var shedsLateRequests = false
     /// The time for which an unused connection is kept. The default is 45 s; fractions of a second are ignored.
     public var idleLifetime: Duration

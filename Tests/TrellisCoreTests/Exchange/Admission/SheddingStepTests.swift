@@ -24,15 +24,17 @@ struct SheddingStepTests {
 
     @Test func aCallThatIsPushedOutFailsAsShedAndTheOthersAreServed() async throws {
         let scripted = Self.scripted { $0.limits.waitingPerOrigin = 1 }
-        let (_, blocking) = try await scripted.block()
+        let (blocker, blocking) = try await scripted.block()
         let low = Self.start(.low, in: scripted)
         await scripted.waitUntilLive(count: 2)
+        await scripted.session.settle()
         let high = Self.start(.high, in: scripted)
         let error = await #expect(throws: TrellisError.self) { try await low.value }
         #expect(error?.reason == .limited(.shed(origin: "http://localhost", ahead: 1, wait: nil)))
         #expect(error?.kind == .shed && error?.isShed == true && error?.phase == .queued)
         #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)
         blocking.respond()
+        _ = try await blocker.data()
         try await scripted.transport.nextAttempt().respond("served")
         #expect(try await high.value == "served")
     }
@@ -57,9 +59,10 @@ struct SheddingStepTests {
             attempt.respond()
             _ = try await handle.data()
         }
-        let (_, blocking) = try await scripted.block()
+        let (blocker, blocking) = try await scripted.block()
         let patient = Self.start(.normal, timeout: .seconds(5), in: scripted)
         await scripted.waitUntilLive(count: 2)
+        await scripted.session.settle()
         let late = Self.start(.normal, timeout: .seconds(2), in: scripted)
         let error = await #expect(throws: TrellisError.self) { try await late.value }
         #expect(error?.reason == .limited(.shed(origin: "http://localhost", ahead: 1, wait: .seconds(2))))
@@ -68,6 +71,7 @@ struct SheddingStepTests {
             error?.description == "GET http://localhost/: the wait for http://localhost would take about 2.0 s, "
                 + "with 1 ahead of the request, and the deadline is earlier")
         blocking.respond()
+        _ = try await blocker.data()
         try await scripted.transport.nextAttempt().respond("served")
         #expect(try await patient.value == "served")
     }

@@ -14,7 +14,7 @@ import CurlEngine
 /// counts until its response is complete; a stream until it has been read or dropped. One request may always be sent while all others
 /// have their response's head. Each retry, hedge and redirect counts.
 ///
-/// Sessions with the same limit share it. ``hosts`` has the present limits, and <doc:ConnectionsAndLimits> the rules and the events.
+/// Sessions share it. ``hosts`` has the present limits, and <doc:Overload> the rules and the events.
 public final class AdaptiveConcurrency: Sendable {
     /// The way in which a limit follows its host.
     public enum Algorithm: Sendable, Hashable {
