@@ -10,10 +10,10 @@ public import HTTPTypes
 ///
 /// Each request on the wire has it: each retry, each redirect within the origin, each hedge. Its value is what is left of
 /// ``Timeouts/total`` when the head of the request is written, with its connection made (over HTTP/3, when the connection is begun). It is
-/// rounded down, so that it never promises more time than there is, but never to zero, which means no limit to some servers.
+/// rounded down, but never to zero, which means no limit to some servers.
 ///
 /// A call without a total has no such field, and neither has the handshake of a WebSocket. After a redirect to another origin there is
-/// none unless ``crossesOrigins`` says so. A field of the same name is replaced. A ``RequestSigner`` does not see it, nor do events.
+/// none unless ``crossesOrigins`` says so. A field of the same name is replaced. Signers and events do not see it.
 ///
 /// ``timeLeft(in:now:)`` reads the field of a request that a server has received. <doc:TimeLimits> has both.
 public struct DeadlineField: Sendable, Hashable {
