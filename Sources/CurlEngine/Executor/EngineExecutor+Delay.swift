@@ -63,8 +63,23 @@ private final class EngineDelay: Sendable {
     private let state = Locked(State())
     private let call: (any AnyObject & Sendable)?
     private let isLimit: Bool
+    /// The work that rests during the wait, such as a refresh; `nil` if a call waits, or there is none.
+    private let work: ClockWork?
 
-    init(of call: (any AnyObject & Sendable)?, isLimit: Bool) { (self.call, self.isLimit) = (call, isLimit) }
+    init(of call: (any AnyObject & Sendable)?, isLimit: Bool) {
+        (self.call, self.isLimit) = (call, isLimit)
+        work = call == nil ? ClockWork.current : nil
+    }
+
+    private func noteBegin(on clock: any EngineClock) {
+        work?.pause()
+        clock.noteWait(of: call, isLimit: isLimit, begins: true)
+    }
+
+    private func noteEnd(on clock: any EngineClock) {
+        work?.resume()
+        clock.noteWait(of: call, isLimit: isLimit, begins: false)
+    }
 
     /// Stores the continuation. Returns `false` if the wait has already ended; the continuation is resumed then.
     func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
@@ -81,13 +96,13 @@ private final class EngineDelay: Sendable {
         guard !loop.mustEnd else { return finish(.engineEnded) }
         let timer = EngineTimer(Target(self))
         // Before another thread can end the wait, and note that: the clock must not learn of the end first.
-        loop.clock.noteWait(of: call, isLimit: isLimit, begins: true)
+        noteBegin(on: loop.clock)
         let hasEnded = state.withLock { state in
             guard state.end == nil else { return true }
             (state.timer, state.clock) = (timer, loop.clock)
             return false
         }
-        if hasEnded { return loop.clock.noteWait(of: call, isLimit: isLimit, begins: false) }
+        if hasEnded { return noteEnd(on: loop.clock) }
         loop.set(timer, at: instant)
     }
 
@@ -110,7 +125,7 @@ private final class EngineDelay: Sendable {
             return (state.waiter, state.clock)
         }
         // Before the task continues: a call that runs does not wait.
-        clock?.noteWait(of: call, isLimit: isLimit, begins: false)
+        if let clock { noteEnd(on: clock) }
         waiter?.resume(returning: end)
     }
 }
