@@ -21,7 +21,8 @@ struct OAuthTokenFileTests {
             let file = OAuthTokenFile(path, for: "app")
             #expect(try await file.token() == nil)
             let token = OAuthToken(
-                "a", expiration: Date(timeIntervalSince1970: 1_800_000_000), refreshToken: "r", scope: "read")
+                "a", expiration: Date(timeIntervalSince1970: 1_800_000_000), refreshToken: "r", scope: "read",
+                issuer: OAuthWorld.issuer)
             try await file.update { $0 = token }
             #expect(try await OAuthTokenFile(path, for: "app").token() == token)
             #expect(FileSystem.mode(of: path) == 0o600)

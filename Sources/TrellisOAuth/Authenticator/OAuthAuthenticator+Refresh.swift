@@ -77,11 +77,13 @@ extension OAuthAuthenticator {
             form.add("assertion", try await assertion.text(for: server.urls.token), isSecret: true)
             return try await ask(form, at: server)
         case .refreshToken(let first):
-            return try await refreshed([old?.refreshToken, first], scope: old?.scope, at: server)
+            let last = old?.refreshToken(for: server.urls.issuer)
+            return try await refreshed([last, first], scope: old?.scope, at: server)
         case .deviceCode, .authorizationCode:
             guard let old else { return try await signIn(at: server) }
             do {
-                return try await refreshed([old.refreshToken], scope: old.scope, at: server)
+                let last = old.refreshToken(for: server.urls.issuer)
+                return try await refreshed([last], scope: old.scope, at: server)
             } catch let refusal as OAuthRefusal where refusal.code == "invalid_grant" && grant.signsInAgain {
                 return try await signIn(at: server)
             } catch OAuthError.missingRefreshToken where grant.signsInAgain {
@@ -127,7 +129,7 @@ extension OAuthAuthenticator {
         addScope(to: &form, server.urls)
         let (url, sent) = (server.urls.token, now())
         let answer = try await server.endpoint.post(form, to: url, audience: url, isRepeated: isRepeated)
-        return try TokenResponse.token(answer, now: sent)
+        return try TokenResponse.token(answer, now: sent, issuer: server.urls.issuer)
     }
 
     /// Adds the scope (RFC 6749, section 3.3), the resources (RFC 8707, section 2) and the audience.

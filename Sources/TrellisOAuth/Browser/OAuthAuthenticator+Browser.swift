@@ -37,7 +37,7 @@ extension OAuthAuthenticator {
         let (target, sent) = (server.urls.token, now())
         // A code is good once: the server ends the tokens of a code that comes twice (RFC 6749, section 4.1.2).
         let answer = try await server.endpoint.post(form, to: target, audience: target, isRepeated: false)
-        return try TokenResponse.token(answer, now: sent)
+        return try TokenResponse.token(answer, now: sent, issuer: server.urls.issuer)
     }
 
     /// Returns the URL of the page where the person signs in, whose query may have items already.

@@ -55,7 +55,7 @@ extension OAuthAuthenticator {
             do {
                 let url = server.urls.token
                 let answer = try await server.endpoint.post(question, to: url, audience: url, isRepeated: false)
-                return try TokenResponse.token(answer, now: asked)
+                return try TokenResponse.token(answer, now: asked, issuer: server.urls.issuer)
             } catch {
                 polling.spend(.seconds(now().timeIntervalSince(asked)))
                 decision = polling.decide(after: error)

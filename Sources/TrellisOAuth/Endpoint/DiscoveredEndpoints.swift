@@ -6,6 +6,8 @@ final class DiscoveredEndpoints: Sendable {
     private struct State {
         var endpoints: OAuthEndpoints?
         var metadataURL: String?
+        /// The issuer that was found first.
+        var issuer: String?
     }
 
     private let state = Locked(State())
@@ -15,7 +17,7 @@ final class DiscoveredEndpoints: Sendable {
         guard let url = challenges.lazy.compactMap({ $0.parameters["resource_metadata"] }).first else { return }
         state.withLock { state in
             guard state.metadataURL.map({ $0.hasSameBytes(as: url) }) != true else { return }
-            state = State(metadataURL: url)
+            (state.endpoints, state.metadataURL) = (nil, url)
         }
     }
 
@@ -30,11 +32,16 @@ final class DiscoveredEndpoints: Sendable {
         case .issuer(let issuer): found = try await Self.metadata(of: issuer, with: endpoint)
         case .protectedResource(let resource):
             let (issuer, identifier) = try await Self.server(of: resource, metadata: known.metadataURL, with: endpoint)
+            // A refusal must not lead the client's secrets to another server than the first.
+            if let first = known.issuer, !first.hasSameBytes(as: issuer) {
+                state.withLock { $0.metadataURL = nil }
+                throw OAuthError.foreignMetadata(asked: ShownText.line(first), found: ShownText.line(issuer))
+            }
             var endpoints = try await Self.metadata(of: issuer, with: endpoint)
             endpoints.resource = identifier
             found = endpoints
         }
-        state.withLock { $0.endpoints = found }
+        state.withLock { ($0.endpoints, $0.issuer) = (found, found.issuer) }
         return found
     }
 
@@ -50,15 +57,19 @@ final class DiscoveredEndpoints: Sendable {
 
     /// Returns the endpoints in a server's metadata.
     static func endpoints(_ value: JSONValue, of issuer: String) throws(OAuthError) -> OAuthEndpoints {
-        let found = value["issuer"]?.stringValue ?? ""
+        let named = value["issuer"]?.stringValue ?? ""
         // Otherwise, a server could send the client to another one, with whose tokens it is mixed up (RFC 8414, section 6.2).
-        guard found.hasSameBytes(as: issuer) else {
-            throw .foreignMetadata(asked: ShownText.line(issuer), found: ShownText.line(found))
+        guard named.hasSameBytes(as: issuer) else {
+            throw .foreignMetadata(asked: ShownText.line(issuer), found: ShownText.line(named))
         }
         guard let token = value["token_endpoint"]?.stringValue else { throw .missingEndpoint(name: "token_endpoint") }
-        return OAuthEndpoints(
+        let found = OAuthEndpoints(
             token: token, authorization: value["authorization_endpoint"]?.stringValue,
             deviceAuthorization: value["device_authorization_endpoint"]?.stringValue, issuer: issuer)
+        for url in [token, found.authorization, found.deviceAuthorization].compactMap(\.self) {
+            try SecureURL.check(url, namedBy: issuer)
+        }
+        return found
     }
 
     // MARK: The resource
@@ -67,7 +78,10 @@ final class DiscoveredEndpoints: Sendable {
     private static func server(
         of resource: String, metadata known: String?, with endpoint: OAuthEndpoint
     ) async throws -> (issuer: String, identifier: String) {
-        if let known { return try server(try await endpoint.metadata(known), of: resource) }
+        if let known {
+            try SecureURL.check(known, namedBy: resource)
+            return try server(try await endpoint.metadata(known), of: resource)
+        }
         if let value = try await endpoint.metadata(try WellKnownURL.metadata(ofResource: resource)) {
             return try server(value, of: resource)
         }
@@ -76,6 +90,7 @@ final class DiscoveredEndpoints: Sendable {
         guard let url = challenges.lazy.compactMap({ $0.parameters["resource_metadata"] }).first else {
             throw OAuthError.missingEndpoint(name: "resource_metadata")
         }
+        try SecureURL.check(url, namedBy: resource)
         return try server(try await endpoint.metadata(url), of: resource)
     }
 
@@ -91,6 +106,7 @@ final class DiscoveredEndpoints: Sendable {
         guard let issuer = value["authorization_servers"]?[0]?.stringValue else {
             throw .missingEndpoint(name: "authorization_servers")
         }
+        try SecureURL.check(issuer, namedBy: resource)
         return (issuer, identifier)
     }
 }

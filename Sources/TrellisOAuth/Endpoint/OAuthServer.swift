@@ -44,6 +44,7 @@ public struct OAuthServer: Sendable, Hashable {
     /// The metadata's URL is the one in the parameter `resource_metadata` of the resource's challenge, if there was one, or else
     /// `/.well-known/oauth-protected-resource`. The resource in the metadata must have the origin of the URL, and its path must be the
     /// beginning of the URL's. Tokens are asked for with it as the `resource` (RFC 8707), unless ``OAuthAuthenticator/resources`` are set.
+    /// A challenge that leads to another server than the first is an error.
     ///
     /// - Parameter url: The URL of the resource, such as `https://api.example.com/v1`.
     public static func protectedResource(_ url: String) -> OAuthServer {
@@ -77,15 +78,24 @@ struct OAuthEndpoints: Sendable, Hashable {
 enum SecureURL {
     /// Returns the URL, parsed.
     ///
-    /// - Throws: ``OAuthError/insecureEndpoint(url:)``; an error of a URL that cannot be requested.
-    static func parsed(_ text: String) throws -> WireURL {
+    /// - Throws: ``OAuthError/insecureEndpoint(url:)``.
+    static func parsed(_ text: String) throws(OAuthError) -> WireURL {
         let url: WireURL
-        do throws(WireURL.ParseFailure) { url = try WireURL(parsing: text) } catch {
-            throw OAuthError.insecureEndpoint(url: ShownText.line(URLRedaction.redact(text)))
-        }
-        guard url.isSecure || URLOrigin(url).isLoopback, url.user == nil else {
-            throw OAuthError.insecureEndpoint(url: ShownText.line(URLRedaction.redact(text)))
-        }
+        do throws(WireURL.ParseFailure) { url = try WireURL(parsing: text) } catch { throw insecure(text) }
+        guard url.isSecure || URLOrigin(url).isLoopback, url.user == nil else { throw insecure(text) }
         return url
+    }
+
+    /// Checks a URL that the metadata or the challenge of another one names. Only a server on this machine may name a port of this machine
+    /// without TLS: any program may listen there.
+    ///
+    /// - Throws: As ``parsed(_:)``.
+    static func check(_ text: String, namedBy source: String) throws(OAuthError) {
+        let (url, source) = (try parsed(text), try parsed(source))
+        guard url.isSecure || !source.isSecure else { throw insecure(text) }
+    }
+
+    private static func insecure(_ text: String) -> OAuthError {
+        .insecureEndpoint(url: ShownText.line(URLRedaction.redact(text)))
     }
 }

@@ -130,6 +130,7 @@ private struct Record: Codable {
     let expiration: Double?
     let refreshToken: String?
     let scope: String?
+    let issuer: String?
 
     init(_ token: OAuthToken?, for purpose: String) {
         kind = Self.kind
@@ -138,13 +139,14 @@ private struct Record: Codable {
         expiration = token?.expiration?.timeIntervalSince1970
         refreshToken = token?.refreshToken
         scope = token?.scope
+        issuer = token?.issuer
     }
 
     var token: OAuthToken? {
         accessToken.map {
             OAuthToken(
                 $0, expiration: expiration.map { Date(timeIntervalSince1970: $0) }, refreshToken: refreshToken,
-                scope: scope)
+                scope: scope, issuer: issuer)
         }
     }
 }

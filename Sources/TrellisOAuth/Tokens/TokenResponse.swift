@@ -32,8 +32,10 @@ enum TokenResponse {
 
     /// Returns the token of a response.
     ///
-    /// - Parameter now: The instant at which the request was sent, from which the lifetime counts.
-    static func token(_ value: JSONValue, now: Date) throws(OAuthError) -> OAuthToken {
+    /// - Parameters:
+    ///   - now: The instant at which the request was sent, from which the lifetime counts.
+    ///   - issuer: The issuer of the server, if it is known.
+    static func token(_ value: JSONValue, now: Date, issuer: String? = nil) throws(OAuthError) -> OAuthToken {
         guard let access = value["access_token"]?.stringValue, !access.isEmpty else {
             throw .malformedResponse(reason: "it has no access_token")
         }
@@ -49,7 +51,7 @@ enum TokenResponse {
         let lifetime = try lifetime(value["expires_in"])
         return OAuthToken(
             access, expiration: lifetime.map { now.addingTimeInterval($0) }, refreshToken: refresh,
-            scope: value["scope"]?.stringValue)
+            scope: value["scope"]?.stringValue, issuer: issuer)
     }
 
     /// Returns the lifetime in seconds, from a number or, as some servers send it, from digits in a string; `nil` if there is none.
