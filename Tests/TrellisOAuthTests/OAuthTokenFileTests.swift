@@ -63,6 +63,24 @@ struct OAuthTokenFileTests {
         }
     }
 
+    /// Another process may replace the file between its opening and the checks.
+    @Test func aFileThatIsReplacedMeanwhileIsReadAsItWas() async throws {
+        try await Self.withPath { path in
+            let file = OAuthTokenFile(path, for: "app")
+            try await file.update { $0 = OAuthToken("a") }
+            let isReplaced = Locked(false)
+            let replacing: FileOperationHook.Handler = { operation, moment in
+                guard operation == .open(path: path), moment == .after else { return nil }
+                isReplaced.withLock { $0 = true }
+                do throws(FileError) { try WholeFile.replace(path: path, with: Data()) } catch { return error }
+                return nil
+            }
+            let token = try await FileOperationHook.$handler.withValue(replacing) { try await file.token() }
+            #expect(token == OAuthToken("a") && isReplaced.withLock { $0 })
+            #expect(try await file.token() == nil)
+        }
+    }
+
     /// Two sessions stand for two processes: their locks exclude each other, too.
     @Test func twoProcessesAskOnce() async throws {
         try await Self.withPath { path in

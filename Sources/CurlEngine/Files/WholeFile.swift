@@ -100,7 +100,8 @@ package enum WholeFile {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(reason: "it is not a regular file") }
-        guard !isOwn || status.st_uid == geteuid() && status.st_nlink == 1 else {
+        // Without a name, it is a file that another process has replaced since it was opened.
+        guard !isOwn || status.st_uid == geteuid() && status.st_nlink <= 1 else {
             throw FileError(reason: "it does not belong to this user alone")
         }
         guard !isSecret || status.st_mode & 0o077 == 0 else {
