@@ -54,6 +54,23 @@ struct OAuthSecretTests {
         #expect(String(decoding: shown, as: UTF8.self) == #"{"\#(name)": "REDACTED", "token_type": "bearer"}"#)
     }
 
+    @Test func aServerThatRepeatsTheRequestShowsNoSecret() async throws {
+        let encoded = PercentEncoding.encode(OAuthWorld.secret)
+        let field = Data("app:\(encoded)".utf8).base64EncodedString()
+        var rules = OAuthTestServer.Rules()
+        rules.interruptions = [
+            MockResponse(
+                status: 401, headers: [:],
+                body: Data(#"{"error": "invalid_client", "error_description": "Basic \#(field) and \#(encoded)"}"#.utf8)
+            )
+        ]
+        let world = try OAuthWorld(rules: rules)
+        await #expect(throws: OAuthRefusal("invalid_client", explanation: "Basic REDACTED and REDACTED")) {
+            try await world.get()
+        }
+        #expect(world.tokenRequests.first?["Authorization"] == "Basic \(field)")
+    }
+
     /// A redirect would send the form with the secrets to the place that the response names.
     @Test(arguments: [301, 302, 307, 308])
     func aRedirectOfTheTokenEndpointIsNotFollowed(_ status: Int) async throws {

@@ -64,6 +64,14 @@ struct TokenResponseTests {
         #expect(error?.explanation == "REDACTED is wrong")
     }
 
+    /// A search of the whole text for the whole secret would take hours.
+    @Test func aLongTextThatIsAlmostASecretIsShortened() {
+        let secret = String(repeating: "a", count: 8 << 10) + "b"
+        let text = String(repeating: "a", count: 16 << 20)
+        #expect(ShownText.line(text, without: [secret]) == String(repeating: "a", count: ShownText.limit) + "…")
+        #expect(ShownText.line("\(secret)!\(secret)", without: ["aaaaaa", secret]) == "REDACTED!REDACTED")
+    }
+
     @Test(
         arguments: [
             ("<html>", 200, OAuthError.malformedResponse(reason: "it is not JSON")),

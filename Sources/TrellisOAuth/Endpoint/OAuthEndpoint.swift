@@ -44,7 +44,10 @@ struct OAuthEndpoint: Sendable {
             secrets.append(secret)
             request = request.withAuthorization(
                 username: PercentEncoding.encode(client.id), password: PercentEncoding.encode(secret))
+            secrets += request.headers[.authorization].map { [String($0.dropFirst("Basic ".count))] } ?? []
         }
+        // A server may repeat the request as it was sent.
+        secrets += secrets.map { PercentEncoding.encode($0) }
         let (body, status) = try await send(request, isRepeated: isRepeated)
         return try TokenResponse.object(body, status: status, secrets: secrets)
     }

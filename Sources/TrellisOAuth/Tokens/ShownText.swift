@@ -1,5 +1,3 @@
-import CurlEngine
-
 /// Texts of servers as messages show them.
 enum ShownText {
     /// The largest number of characters of a text.
@@ -9,9 +7,19 @@ enum ShownText {
     ///
     /// - Parameter secrets: The secrets that the text may repeat. Short ones are not looked for: they could be parts of any word.
     static func line(_ text: String, without secrets: [String] = []) -> String {
-        // Secrets first: an escaped or shortened secret would not be found.
-        var bytes = Array(text.utf8)
-        for secret in secrets where secret.utf8.count >= 6 { replace(Array(secret.utf8), in: &bytes) }
+        // Secrets first: an escaped or shortened secret would not be found. A scalar has four bytes at most.
+        let secrets = secrets.filter { $0.utf8.count >= 6 }.sorted { $0.utf8.count > $1.utf8.count }
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while bytes.count <= 4 * limit, let byte = rest.first {
+            if let secret = secrets.first(where: { rest.starts(with: $0.utf8) }) {
+                bytes += "REDACTED".utf8
+                rest = rest.dropFirst(secret.utf8.count)
+            } else {
+                bytes.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
         var shown = ""
         for (index, scalar) in String(decoding: bytes, as: UTF8.self).unicodeScalars.enumerated() {
             guard index < limit else { return shown + "…" }
@@ -22,16 +30,5 @@ enum ShownText {
             }
         }
         return shown
-    }
-
-    private static func replace(_ secret: [UInt8], in bytes: inout [UInt8]) {
-        var result: [UInt8] = []
-        var rest = bytes[...]
-        while let range = rest.firstRange(of: secret) {
-            result += rest[..<range.lowerBound]
-            result += "REDACTED".utf8
-            rest = rest[range.upperBound...]
-        }
-        bytes = result + rest
     }
 }
