@@ -29,9 +29,27 @@ struct AuthorizationCodeTests {
         arguments: [
             "/", "/favicon.ico", "/callback", "/callback?code=c", "/callback?code=c&state=other", "/callback?state=st",
             "/callback?code=c&state=st&state=st", "/callback?code=&state=st", "/callbacks?code=c&state=st",
-            "/callback?code=c&state=st&iss=https%3A%2F%2Fevil.example",
+            "/callback?code=c&state=st&iss=https%3A%2F%2Fevil.example", "/callback?code=c&state=st&iss=a&iss=b",
+            "/callback?code=c&state=st&iss=%zz", "/callback?code=c&state=st&error=a&error=b",
         ])
     func otherRequestsAreNotFound(_ target: String) { #expect(Self.outcome(target) == .notFound) }
+
+    /// Otherwise, an answer of another server could be taken for its answer (RFC 9207, section 2.4).
+    @Test func aServerThatNamesItsIssuerAlwaysDoes() throws {
+        let json = """
+            {"issuer": "https://a.example", "token_endpoint": "https://a.example/t",
+             "authorization_response_iss_parameter_supported": true}
+            """
+        let value = try JSONDecoder().decode(JSONValue.self, from: Data(json.utf8))
+        let urls = try DiscoveredEndpoints.endpoints(value, of: "https://a.example")
+        let callback = AuthorizationCallback(
+            port: 80, state: "st", issuer: urls.issuer, requiresIssuer: urls.sendsIssuer)
+        func outcome(_ query: String) -> AuthorizationCallback.Outcome {
+            callback.outcome(ofHead: Array("GET /callback?\(query) HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n".utf8))
+        }
+        #expect(outcome("code=c&state=st") == .notFound)
+        #expect(outcome("code=c&state=st&iss=https://a.example") == .code("c"))
+    }
 
     @Test func anotherHostOrMethodIsNotFound() {
         #expect(Self.outcome("/callback?code=c&state=st", host: "evil.example:4711") == .notFound)

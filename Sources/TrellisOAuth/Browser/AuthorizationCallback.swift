@@ -21,6 +21,8 @@ struct AuthorizationCallback: Sendable, RedactedDescription {
     let state: String
     /// The issuer that the parameter `iss` must name, if there is one (RFC 9207).
     let issuer: String?
+    /// Whether the server always sends the parameter, so that an answer without it is another server's (RFC 9207, section 2.4).
+    var requiresIssuer = false
 
     /// The URL to which the browser is sent.
     var redirectURI: String { "http://127.0.0.1:\(port)\(Self.path)" }
@@ -43,9 +45,9 @@ struct AuthorizationCallback: Sendable, RedactedDescription {
         let target = Substring(words[1])
         let path = target.prefix(beforeBytes: "?")
         guard path.hasSameBytes(as: Self.path) else { return .notFound }
-        let items = Self.items(Substring(target.utf8.dropFirst(path.utf8.count + 1)))
+        guard let items = Self.items(Substring(target.utf8.dropFirst(path.utf8.count + 1))) else { return .notFound }
         guard let found = items["state"], found.hasSameBytes(as: state) else { return .notFound }
-        if let issuer, let named = items["iss"], !named.hasSameBytes(as: issuer) { return .notFound }
+        if let issuer, !(items["iss"].map { $0.hasSameBytes(as: issuer) } ?? !requiresIssuer) { return .notFound }
         if let error = items["error"] {
             return .refused(
                 OAuthRefusal(
@@ -56,15 +58,15 @@ struct AuthorizationCallback: Sendable, RedactedDescription {
         return .code(code)
     }
 
-    /// Returns the items of a query. A name that is there twice has no value: the request is not the server's.
-    private static func items(_ query: Substring) -> [String: String] {
+    /// Returns the items of a query; `nil` if a name is there twice (RFC 6749, section 3.1) or cannot be decoded: the request is not the
+    /// server's.
+    private static func items(_ query: Substring) -> [String: String]? {
         var items: [String: String] = [:]
-        var seen: Set<String> = []
         for item in query.split(atByte: "&") {
             let name = item.prefix(beforeBytes: "=")
             let value = Substring(item.utf8.dropFirst(name.utf8.count + 1))
-            guard let name = decoded(name), let value = decoded(value) else { continue }
-            items[name] = seen.insert(name).inserted ? value : nil
+            guard let name = decoded(name), let value = decoded(value), items.updateValue(value, forKey: name) == nil
+            else { return nil }
         }
         return items
     }

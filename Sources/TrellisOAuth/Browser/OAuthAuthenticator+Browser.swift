@@ -10,14 +10,15 @@ extension OAuthAuthenticator {
         guard let page = server.urls.authorization else {
             throw OAuthError.missingEndpoint(name: "authorization_endpoint")
         }
-        _ = try SecureURL.parsed(page)
         let listener: LoopbackListener
         do throws(FileError) { listener = try LoopbackListener() } catch {
             throw OAuthError.noListener(reason: error.reason)
         }
         let (pkce, state) = (PKCE(), PKCE.random())
-        let callback = AuthorizationCallback(port: listener.port, state: state, issuer: server.urls.issuer)
-        let url = try authorizationURL(page, callback, challenge: pkce.challenge, urls: server.urls)
+        let callback = AuthorizationCallback(
+            port: listener.port, state: state, issuer: server.urls.issuer, requiresIssuer: server.urls.sendsIssuer)
+        let url = try authorizationURL(
+            try SecureURL.parsed(page).text, callback, challenge: pkce.challenge, urls: server.urls)
         // The port listens already: the browser may be back before the function that opens it.
         try await open(url)
         let outcome = try await withTimeLimit(at: server) {
@@ -40,7 +41,9 @@ extension OAuthAuthenticator {
         return try TokenResponse.token(answer, now: sent, issuer: server.urls.issuer)
     }
 
-    /// Returns the URL of the page where the person signs in, whose query may have items already.
+    /// Returns the URL of the page where the person signs in.
+    ///
+    /// - Parameter page: The URL without a fragment, and percent-encoded: a terminal may show it. Its query may have items already.
     func authorizationURL(
         _ page: String, _ callback: AuthorizationCallback, challenge: String, urls: OAuthEndpoints
     ) -> String {
@@ -52,7 +55,6 @@ extension OAuthAuthenticator {
         form.add("code_challenge", challenge)
         form.add("code_challenge_method", "S256")
         addScope(to: &form, urls)
-        let page = page.prefix(beforeBytes: "#")
         let separator = page.firstIndex(ofByte: "?") == nil ? "?" : "&"
         return page + separator + form.text
     }

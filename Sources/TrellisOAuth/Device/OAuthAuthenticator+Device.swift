@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import TrellisCore
 
@@ -18,7 +19,7 @@ struct DeviceAuthorization: Sendable, RedactedDescription {
         interval = try TokenResponse.lifetime(value["interval"])
         // A person is led there: to a web page, and to nothing that a terminal or a browser would run.
         for text in [url, value["verification_uri_complete"]?.stringValue ?? url] {
-            guard text.hasPrefix("https://") || text.hasPrefix("http://") else {
+            guard text.hasBytePrefix("https://") || text.hasBytePrefix("http://") else {
                 throw .malformedResponse(reason: "the verification_uri is no URL of a web page")
             }
         }

@@ -63,9 +63,10 @@ final class DiscoveredEndpoints: Sendable {
             throw .foreignMetadata(asked: ShownText.line(issuer), found: ShownText.line(named))
         }
         guard let token = value["token_endpoint"]?.stringValue else { throw .missingEndpoint(name: "token_endpoint") }
-        let found = OAuthEndpoints(
+        var found = OAuthEndpoints(
             token: token, authorization: value["authorization_endpoint"]?.stringValue,
             deviceAuthorization: value["device_authorization_endpoint"]?.stringValue, issuer: issuer)
+        found.sendsIssuer = value["authorization_response_iss_parameter_supported"] == .bool(true)
         for url in [token, found.authorization, found.deviceAuthorization].compactMap(\.self) {
             try SecureURL.check(url, namedBy: issuer)
         }

@@ -59,6 +59,8 @@ struct OAuthEndpoints: Sendable, Hashable {
     var deviceAuthorization: String?
     /// The issuer, if it is known from metadata.
     var issuer: String?
+    /// Whether the server names its issuer in the answers that a browser brings (RFC 9207, section 3).
+    var sendsIssuer = false
     /// The resource that the server was found with, if any.
     var resource: String?
 
