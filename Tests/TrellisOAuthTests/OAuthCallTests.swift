@@ -87,6 +87,21 @@ struct OAuthCallTests {
         #expect(Set(world.server.forms.map { $0["refresh_token"] }).count == 4)
     }
 
+    /// The server takes a second use for a theft. The refusal of its successor is no reason for one.
+    @Test func theFirstRefreshTokenIsNotTriedAfterItsSuccessor() async throws {
+        let first = OAuthTestServer(OAuthWorld.issuer, clients: [:]).makeRefreshToken()
+        let world = try OAuthWorld(grant: .refreshToken(first))
+        #expect(world.server.makeRefreshToken() == first)
+        _ = try await world.get()
+        world.server.expireAccessTokens()
+        world.server.rules.interruptions = [
+            MockResponse(status: 400, headers: [:], body: Data(#"{"error": "invalid_grant"}"#.utf8))
+        ]
+        await #expect(throws: OAuthRefusal("invalid_grant")) { try await world.get() }
+        #expect(world.server.forms.filter { $0["refresh_token"] == first }.count == 1)
+        #expect(try await world.get().hasPrefix("Bearer "))
+    }
+
     @Test func aRefusalIsATypedError() async throws {
         let world = try OAuthWorld(grant: .refreshToken("unknown"))
         await #expect(throws: OAuthRefusal("invalid_grant")) { try await world.get() }

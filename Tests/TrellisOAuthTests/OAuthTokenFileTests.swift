@@ -117,6 +117,31 @@ struct OAuthTokenFileTests {
         }
     }
 
+    /// A second use of the stored refresh token would end all tokens.
+    @Test func aStoreThatCannotBeWrittenGivesNoTokenTwice() async throws {
+        struct Full: Error {}
+        struct FullStore: OAuthTokenStore {
+            let stored: OAuthToken
+            func token() async throws -> OAuthToken? { stored }
+            func update(_ change: @Sendable (inout OAuthToken?) async throws -> Void) async throws {
+                var token: OAuthToken? = stored
+                try await change(&token)
+                throw Full()
+            }
+        }
+        let refresh = OAuthTestServer(OAuthWorld.issuer, clients: [:]).makeRefreshToken()
+        let world = try OAuthWorld(
+            grant: .refreshToken(),
+            change: {
+                $0.store = FullStore(stored: OAuthToken("old", expiration: .distantPast, refreshToken: refresh))
+            })
+        #expect(world.server.makeRefreshToken() == refresh)
+        #expect(try await world.get().hasPrefix("Bearer "))
+        world.server.expireAccessTokens()
+        #expect(try await world.get().hasPrefix("Bearer "))
+        #expect(Set(world.server.forms.map { $0["refresh_token"] }).count == 2)
+    }
+
     /// The new token is used, because the server has ended the old one.
     @Test func aTokenThatCannotBeStoredIsUsed() async throws {
         struct Full: Error {}

@@ -33,14 +33,18 @@ extension OAuthAuthenticator {
 
     private func token(after credential: OAuthCredential, using session: RefreshSession) async throws -> OAuthToken {
         guard let store else { return try await newToken(after: credential.token, using: session) }
-        if let stored = try await store.token(), isNew(stored, after: credential.token) { return stored }
+        if let stored = replaced.present(try await store.token()), isNew(stored, after: credential.token) {
+            return stored
+        }
         let result = Locked<OAuthToken?>(nil)
         do {
             try await store.update { stored in
                 // Another process may have been faster while this one waited.
-                if let stored, isNew(stored, after: credential.token) { return result.withLock { $0 = stored } }
+                let found = replaced.present(stored)
+                if let found, isNew(found, after: credential.token) { return result.withLock { $0 = found } }
                 do {
-                    let token = try await newToken(after: stored ?? credential.token, using: session)
+                    let token = try await newToken(after: found ?? credential.token, using: session)
+                    replaced.note(stored)
                     result.withLock { $0 = token }
                     stored = token
                 } catch let refusal as OAuthRefusal where refusal.code == "invalid_grant" {
@@ -78,7 +82,7 @@ extension OAuthAuthenticator {
             return try await ask(form, at: server)
         case .refreshToken(let first):
             let last = old?.refreshToken(for: server.urls.issuer)
-            return try await refreshed([last, first], scope: old?.scope, at: server)
+            return try await refreshed([last, replaced.first(first)], scope: old?.scope, at: server)
         case .deviceCode, .authorizationCode:
             guard let old else { return try await signIn(at: server) }
             do {
@@ -112,6 +116,11 @@ extension OAuthAuthenticator {
             form.add("refresh_token", candidate, isSecret: true)
             do {
                 var token = try await ask(form, at: server)
+                if case .refreshToken(let first?) = grant.kind, first.hasSameBytes(as: candidate),
+                    token.refreshToken?.hasSameBytes(as: first) == false
+                {
+                    replaced.noteFirst()
+                }
                 // Without a new refresh token, the old one stays.
                 token.refreshToken = token.refreshToken ?? candidate
                 token.scope = token.scope ?? scope

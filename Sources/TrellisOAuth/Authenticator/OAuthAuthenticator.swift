@@ -45,6 +45,8 @@ public struct OAuthAuthenticator: Authenticator, RedactedDescription {
 
     /// The endpoints that were found.
     let discovered = DiscoveredEndpoints()
+    /// The tokens that were replaced.
+    let replaced = ReplacedTokens()
     /// The present instant.
     let now: @Sendable () -> Date
     /// Returns a number from 0 up to 1.
