@@ -45,8 +45,6 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         }
     }
 
-    /// The number of the call within its process.
-    let callID: UInt64
     let streamedBody: StreamedBody?
     /// The time limits of the request.
     let limits: TimeLimits
@@ -75,13 +73,13 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         self.start = start
         self.expectContinueTimeout = expectContinueTimeout
         self.history = history
-        self.callID = callID
         self.proxyDecision = proxyDecision
         self.trustEvaluation = trustEvaluation
-        super.init(source: request, defaultFields: defaultFields, wire: wire)
+        super.init(source: request, defaultFields: defaultFields, wire: wire, callNumber: callID)
     }
 
-    package override var callNumber: UInt64 { callID }
+    /// The number of the call within its process.
+    var callID: UInt64 { callNumber }
 
     /// Returns whether a response is a redirect that the call follows or refuses, so that nobody gets its body.
     func isFollowed(_ head: ResponseHead) -> Bool {
@@ -144,7 +142,7 @@ extension PreparedRequest {
         var request = request
         request.expectContinueTimeout = nil
         request.headers[.expect] = nil
-        return TransportRequest(request: request, wire: wire.withoutExpectation)
+        return TransportRequest(request: request, wire: wire.withoutExpectation, callNumber: callNumber)
     }
 
     /// Returns whether the request is sent without its expectation after a status of 417.

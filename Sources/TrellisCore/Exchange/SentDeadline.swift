@@ -49,6 +49,7 @@ extension PreparedRequest {
                 var lines = HeaderLines()
                 _ = lines.append(name: deadline.field.name, value: deadline.value(at: clock.now()))
                 return lines
-            })
+            },
+            callNumber: callNumber)
     }
 }

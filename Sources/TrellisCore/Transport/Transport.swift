@@ -82,7 +82,7 @@ public class TransportRequest: @unchecked Sendable {
     /// The URL without user information, and with `REDACTED` for query values whose names indicate a secret.
     package var redactedURL: String { URLRedaction.redact(url) }
     /// The number of the call that the request belongs to; 0 if there is none.
-    package var callNumber: UInt64 { 0 }
+    package let callNumber: UInt64
     /// The path of the URL, percent-encoded.
     public var path: String { RequestTarget(wire.url).path }
     /// The query of the URL without its question mark, percent-encoded, if any.
@@ -102,10 +102,11 @@ public class TransportRequest: @unchecked Sendable {
     let defaultFields: HTTPFields?
 
     /// Creates the request of an attempt from its parts.
-    init(source: Request, defaultFields: HTTPFields?, wire: TransferOptions) {
+    init(source: Request, defaultFields: HTTPFields?, wire: TransferOptions, callNumber: UInt64 = 0) {
         self.source = source
         self.defaultFields = defaultFields
         self.wire = wire
+        self.callNumber = callNumber
     }
 
     /// Returns a request with fields after its own.
@@ -132,8 +133,8 @@ public class TransportRequest: @unchecked Sendable {
     }
 
     /// Creates the request of an attempt, with complete fields.
-    package convenience init(request: Request, wire: TransferOptions) {
-        self.init(source: request, defaultFields: nil, wire: wire)
+    package convenience init(request: Request, wire: TransferOptions, callNumber: UInt64 = 0) {
+        self.init(source: request, defaultFields: nil, wire: wire, callNumber: callNumber)
     }
 }
 

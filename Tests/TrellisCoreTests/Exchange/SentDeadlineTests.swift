@@ -112,6 +112,17 @@ struct SentDeadlineTests {
         #expect(world.transport.requests.first?.headers["X-Seen"] == "none")
     }
 
+    /// A clock of a test waits for the peers of its calls.
+    @Test func aRequestThatChangesOnItsWayKeepsItsCall() throws {
+        let world = World()
+        let clock = world.session.clock
+        let prepared = try world.session.preparation.prepare(
+            Request("http://a.example/"), delivery: .memory, start: clock.now(), callID: 7)
+        #expect(prepared.withDeadline(prepared, on: clock).callNumber == 7)
+        #expect(prepared.withoutExpectation.callNumber == 7)
+        #expect(prepared.withoutCall.callNumber == 0)
+    }
+
     /// A wire computes the value once more, when it writes the head.
     @Test func theWireGetsTheValueOfItsInstant() async throws {
         let world = World()
