@@ -190,10 +190,11 @@ final class ConnectionAdmission: Sendable {
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }
         guard entry.isAdmitted else {
+            // Also for a request that is shed: the hold would not end, and the next ones would be shed because of it.
+            if entry.isHolding { updateHold(on: exchange.engine) }
             if limits.mayShed, let error = shed(for: exchange, at: entry.originIndex) {
                 return (entry.originIndex, .shed(error))
             }
-            if entry.isHolding { updateHold(on: exchange.engine) }
             return (entry.originIndex, .coming(hasSlot: false))
         }
         guard let closing = entry.closing else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
