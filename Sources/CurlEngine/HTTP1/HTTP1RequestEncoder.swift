@@ -142,7 +142,7 @@ extension TransferOptions {
 extension WireURL {
     /// Appends the host and any port other than the scheme's default, without the zone of an IPv6 address, which has a meaning on this
     /// machine only (RFC 6874, section 4).
-    func appendAuthority(to bytes: inout [UInt8]) {
+    package func appendAuthority(to bytes: inout [UInt8]) {
         let authority = origin.utf8.span.extracting((scheme.utf8.count + 3)...)
         let isIPv6 = !authority.isEmpty && authority[0] == UInt8(ascii: "[")
         let zone = isIPv6 ? authority.offset(of: UInt8(ascii: "%")) : authority.count

@@ -66,9 +66,8 @@ public struct WireRequest: Sendable {
     init(_ request: Request, to url: WireURL, host: String?) {
         method = request.method
         scheme = url.scheme
-        let root = url.text.utf8.prefix(url.origin.utf8.count)
-        authority = host ?? String(Substring(root.dropFirst(url.scheme.utf8.count + 3)))
-        place = RequestTarget(url)
+        authority = host ?? url.authority
+        place = RequestTarget(url, of: request.method)
         headers = request.headers
         body = request.body
     }

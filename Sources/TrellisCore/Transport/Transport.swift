@@ -84,9 +84,9 @@ public class TransportRequest: @unchecked Sendable {
     /// The number of the call that the request belongs to; 0 if there is none.
     package let callNumber: UInt64
     /// The path of the URL, percent-encoded.
-    public var path: String { RequestTarget(wire.url).path }
+    public var path: String { RequestTarget(wire.url, of: method).path }
     /// The query of the URL without its question mark, percent-encoded, if any.
-    public var query: String? { RequestTarget(wire.url).query }
+    public var query: String? { RequestTarget(wire.url, of: method).query }
     /// The method of the request.
     public var method: HTTPRequest.Method { source.method }
     /// The fields of the request, with the session's default fields.

@@ -1,12 +1,15 @@
 import CurlEngine
+import HTTPTypes
 
 /// The path and the query of a URL as they are sent (RFC 9112, section 3.2.1).
 struct RequestTarget: Hashable, Sendable {
     /// The target in origin-form, such as `/users?page=2`; `*` for an `OPTIONS` request about the whole server.
     let text: String
 
-    init(_ url: WireURL) {
-        text = url.target ?? String(Substring(url.text.utf8.dropFirst(url.origin.utf8.count)))
+    init(_ url: WireURL, of method: HTTPRequest.Method) {
+        let text = url.target ?? String(Substring(url.text.utf8.dropFirst(url.origin.utf8.count)))
+        // Only `OPTIONS` has a target without a path: the wire says `/` for the other methods.
+        self.text = text == "*" && method != .options ? "/" : text
     }
 
     /// The path; `/` if it is empty.
@@ -21,6 +24,15 @@ struct RequestTarget: Hashable, Sendable {
     }
 }
 
+extension WireURL {
+    /// The host and any port other than the scheme's default, as in `Host`: in lower case, and without the zone of an IPv6 address.
+    var authority: String {
+        var bytes: [UInt8] = []
+        appendAuthority(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
 extension Request {
     /// The path of ``url`` as it is sent: percent-encoded, without dot segments, and `/` if the URL has none. For a relative URL, which the
     /// session has not resolved yet, it is the path in the text.
@@ -30,6 +42,6 @@ extension Request {
     public var query: String? { target.map(\.query) ?? URLReference(url).query }
 
     private var target: RequestTarget? {
-        (try? WireURL(parsing: url, unchanged: sendsURLUnchanged)).map(RequestTarget.init)
+        (try? WireURL(parsing: url, unchanged: sendsURLUnchanged)).map { RequestTarget($0, of: method) }
     }
 }

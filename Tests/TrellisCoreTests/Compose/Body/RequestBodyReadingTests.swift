@@ -76,5 +76,7 @@ struct RequestBodyReadingTests {
         #expect(Request("users/7?page=2").path == "users/7")
         #expect(Request("users/7?page=2").query == "page=2")
         #expect(Request("http://a.example/a/../b").setting(\.sendsURLUnchanged, to: true).path == "/a/../b")
+        let root = Request("http://a.example").setting(\.sendsURLUnchanged, to: true)
+        #expect(root.path == "/" && root.setting(\.method, to: .options).path == "*")
     }
 }

@@ -70,6 +70,17 @@ struct SignerTests {
         #expect(sent["Content-Digest"] == "sha-256=:\(Seal.digest(try #require(sent.body?.data))):")
     }
 
+    /// The engine writes the host in lower case and without the zone of an address, and `*` for `OPTIONS` alone.
+    @Test(arguments: [
+        ("http://A.Example:8080/P", HTTPRequest.Method.get, "a.example:8080 /P"),
+        ("https://A.Example:443/", .get, "a.example /"), ("http://[fe80::1%25lo]:81/", .get, "[fe80::1]:81 /"),
+        ("http://a.example", .get, "a.example /"), ("http://a.example", .options, "a.example *"),
+    ])
+    func theSignedHostAndTargetAreThoseOfTheWire(_ url: String, _ method: HTTPRequest.Method, _ text: String) throws {
+        let wire = try WireRequest(Request(url, method: method).setting(\.sendsURLUnchanged, to: true))
+        #expect("\(wire.authority) \(wire.target)" == text)
+    }
+
     /// Every way of sending takes the signers: verbs, handles and streams.
     @Test func everyVerbAndHandleSigns() async throws {
         let world = World()
