@@ -103,7 +103,6 @@ extension Options {
     /// Returns the signers of `--sign` and `--aws-sigv4`.
     func signers() async throws -> [any RequestSigner] {
         var signers: [any RequestSigner] = []
-        if let sign = signing.sign { signers.append(try await sign.signer()) }
         if let aws = signing.awsSigv4, let user = credentials.user {
             let parts = user[...].cut(at: ":")
             let key = AWSCredentials(
@@ -114,6 +113,8 @@ extension Options {
             if payload == "UNSIGNED-PAYLOAD" { signer.payload = .unsigned }
             signers.append(signer)
         }
+        // Last: the signature covers the field Authorization as it is sent.
+        if let sign = signing.sign { signers.append(try await sign.signer()) }
         return signers
     }
 }

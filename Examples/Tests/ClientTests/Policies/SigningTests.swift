@@ -44,6 +44,16 @@ import Testing
         #expect(signed.lines.starting(with: "Signature: sig1=:").count == 1)
     }
 
+    /// The last signature covers what the other one has changed.
+    @Test func bothSignaturesStandSideBySide() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Self.key, to: "key.pem")
+        let options = ["--user", "id:secret", "--sign", folder["key.pem"]] + Self.aws
+        let run = try await client(["\(url)/request"] + options)
+        #expect(run.lines.starting(with: "Signature-Input").first?.contains("\"authorization\"") == true)
+        #expect(run.lines.starting(with: "Authorization: AWS4-HMAC-SHA256").count == 1)
+    }
+
     @Test(arguments: [
         ["--aws-sigv4", "aws:amz:r:s"], ["--aws-sigv4", "osc:osc:r:s", "--user", "a:b"],
         ["--aws-sigv4", "aws:amz:r:s", "--user", "a:b", "--auth", "digest"], ["--sign", ";id=a"], ["--sign", "f;x=y"],
