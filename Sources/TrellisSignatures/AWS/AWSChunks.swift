@@ -69,7 +69,10 @@ struct AWSChunks: Sendable {
         /// Returns the chunks that are complete.
         mutating func add(_ bytes: Data) throws(TrellisError) -> [Data] {
             checksum?.update(bytes)
-            var rest = pending + bytes
+            // A source may give few bytes at a time: they are copied once.
+            pending.append(bytes)
+            guard pending.count >= size else { return [] }
+            var rest = pending
             var chunks: [Data] = []
             while rest.count >= size {
                 chunks.append(try chunk(rest.prefix(size)))
