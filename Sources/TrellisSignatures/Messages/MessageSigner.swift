@@ -18,7 +18,8 @@ public struct MessageSigner: RequestSigner {
     /// What is signed; ``SignatureComponent/method`` and ``SignatureComponent/targetURI`` by default. A component that the request does not
     /// have is an error.
     public var components: [SignatureComponent]
-    /// What is signed too where the request has it: by default `content-digest`, `content-type` and `authorization`.
+    /// What is signed too where the request has it: by default `content-digest`, `content-type` and `authorization`. One that cannot be
+    /// signed, such as a field with other bytes than ASCII, is an error.
     public var optionalComponents: [SignatureComponent] = ["content-digest", "content-type", "authorization"]
     /// The digest that is added to a request with a body; `nil` if none is, for example because the body can be read only once. The
     /// signature does not cover the body then.
@@ -73,12 +74,10 @@ public struct MessageSigner: RequestSigner {
 
     func sign(_ request: inout WireRequest) throws(TrellisError) {
         let message = SignedMessage(request, types: structuredFields)
-        let others = optionalComponents.filter { other in
-            !components.contains { $0.sorted == other.sorted } && (try? message.value(of: other)) != nil
-        }
-        let input = SignatureInput(components + others, try parameters())
-        let base: String
+        let parameters = try parameters()
+        let (input, base): (SignatureInput, String)
         do throws(SignedMessage.Failure) {
+            input = SignatureInput(components + (try others(in: message)), parameters)
             base = try input.base(of: message)
         } catch {
             throw .unsigned(error.reason)
@@ -86,6 +85,15 @@ public struct MessageSigner: RequestSigner {
         let signature = Data(try key.signature(of: Array(base.utf8)))
         try add(input.member, to: &request, "Signature-Input")
         try add(.item(StructuredItem(.bytes(signature))), to: &request, "Signature")
+    }
+
+    /// Returns the optional components that a message has, and that are not signed anyway.
+    private func others(in message: SignedMessage) throws(SignedMessage.Failure) -> [SignatureComponent] {
+        var others: [SignatureComponent] = []
+        for other in optionalComponents where !components.contains(where: { $0.sorted == other.sorted }) {
+            if try message.has(other) { others.append(other) }
+        }
+        return others
     }
 
     private func parameters() throws(TrellisError) -> [StructuredParameter] {

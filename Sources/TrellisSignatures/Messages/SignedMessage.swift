@@ -17,7 +17,22 @@ struct SignedMessage {
     }
 
     /// The reason why a component has no value.
-    struct Failure: Error, Hashable { let reason: String }
+    struct Failure: Error, Hashable {
+        let reason: String
+        /// Whether the message lacks the component. Otherwise it has one that cannot be signed.
+        var isMissing = false
+    }
+
+    /// Returns whether the message has a component. One that cannot be signed is an error: it must not stay out unnoticed.
+    func has(_ component: SignatureComponent) throws(Failure) -> Bool {
+        do throws(Failure) {
+            _ = try value(of: component)
+        } catch {
+            guard error.isMissing else { throw error }
+            return false
+        }
+        return true
+    }
 
     /// Returns the value of a component, which is ASCII without line breaks.
     func value(of component: SignatureComponent) throws(Failure) -> String {
@@ -78,7 +93,9 @@ struct SignedMessage {
         }
         let values = FormText.pairs(request.query ?? "").filter { FormText.encoded($0.name).hasSameBytes(as: name) }
         guard let value = values.first?.value, values.count == 1 else {
-            throw Failure(reason: "the query has \(values.isEmpty ? "no" : "more than one") parameter \(name)")
+            throw Failure(
+                reason: "the query has \(values.isEmpty ? "no" : "more than one") parameter \(name)",
+                isMissing: values.isEmpty)
         }
         return FormText.encoded(value)
     }
@@ -102,8 +119,11 @@ struct SignedMessage {
             return String(decoding: Self.trimmed(Array(field.value.utf8)), as: UTF8.self)
         }
         if case .string(let key)? = component.parameters["key"] {
-            guard let member = StructuredDictionary(parsing: lines)?[key] else {
-                throw Failure(reason: "the field \(component.name) has no member \(key)")
+            guard let dictionary = StructuredDictionary(parsing: lines) else {
+                throw Failure(reason: "the field \(component.name) is no dictionary")
+            }
+            guard let member = dictionary[key] else {
+                throw Failure(reason: "the field \(component.name) has no member \(key)", isMissing: true)
             }
             return member.text
         }
@@ -124,7 +144,7 @@ struct SignedMessage {
         let fields = Array(all.filter { $0.name.canonicalName.hasSameBytes(as: component.name) })
         guard !fields.isEmpty else {
             let hint = component.name == "host" ? "; sign @authority" : ""
-            throw Failure(reason: "there is no field \(component.name) that can be signed\(hint)")
+            throw Failure(reason: "there is no field \(component.name) that can be signed\(hint)", isMissing: true)
         }
         return fields
     }

@@ -51,6 +51,29 @@ struct SignedMessageTests {
         #expect((try? message.value(of: component)) == value)
     }
 
+    /// What cannot be signed does not stay out of the signature unnoticed.
+    @Test func anOptionalComponentIsSignedOrAnError() throws {
+        let rows: [([(String, String)], SignatureComponent, isSigned: Bool?)] = [
+            ([("Content-Type", "text/plain")], "content-type", true), ([], "content-type", false),
+            ([("Content-Type", "text/pl\u{E9}n")], "content-type", nil),
+            ([("Priority", "u=1")], .field("priority").member("u"), true),
+            ([("Priority", "i")], .field("priority").member("u"), false),
+            ([("Priority", "u=1,")], .field("priority").member("u"), nil),
+            ([], .queryParameter("a"), nil), ([], .queryParameter("b"), true), ([], .queryParameter("c"), false),
+        ]
+        for (fields, component, isSigned) in rows {
+            var wire = try Self.request("http://a.example/?a=1&a=2&b=3", fields)
+            var signer = MessageSigner(key: sharedKey, components: [.method], now: { exampleTime })
+            signer.optionalComponents = [component]
+            let outcome = Result { try signer.sign(&wire) }
+            let input = wire.headers["Signature-Input"]
+            switch isSigned {
+            case let isSigned?: #expect(input?.contains(component.item.text) == isSigned, "\(component) \(fields)")
+            case nil: #expect(throws: TrellisError.self, "\(component) \(fields)") { try outcome.get() }
+            }
+        }
+    }
+
     @Test func theWholeServerHasNoPath() throws {
         let message = SignedMessage(try Self.request("http://a.example/", method: .options))
         #expect(try message.value(of: .targetURI) == "http://a.example/")
