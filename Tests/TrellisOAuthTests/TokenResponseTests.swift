@@ -135,6 +135,15 @@ struct TokenResponseTests {
         }
     }
 
+    @Test func anErrorAboutMetadataHasNoSecretOfAURL() throws {
+        let value = try Self.value(#"{"resource": "https://b.example"}"#)
+        let asked = "https://a.example/v1?token=s3cret"
+        #expect(
+            throws: OAuthError.foreignMetadata(
+                asked: "https://a.example/v1?token=REDACTED", found: "https://b.example")
+        ) { try DiscoveredEndpoints.server(value, of: asked) }
+    }
+
     @Test(
         arguments: [
             ("https://a.example", "https://a.example/v1", true), ("https://a.example/v1", "https://a.example/v1", true),

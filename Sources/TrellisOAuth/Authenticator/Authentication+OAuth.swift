@@ -13,6 +13,9 @@ extension Authentication {
 extension OAuthAuthenticator {
     /// Returns an interceptor without a token, whose first call gets one.
     ///
+    /// Each interceptor gets tokens for itself. Sessions with one refresh token share an interceptor or a ``store``: a server that replaces
+    /// refresh tokens takes the second use of one for a theft.
+    ///
     /// - Parameters:
     ///   - refreshWindow: The limit on the number of requests for tokens within a span of time; `nil` if there is no limit.
     ///   - clock: The clock that measures the window and the limit on a refresh.

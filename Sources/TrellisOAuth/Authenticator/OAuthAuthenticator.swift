@@ -89,7 +89,7 @@ public struct OAuthAuthenticator: Authenticator, RedactedDescription {
     private static func origin(of url: some URLConvertible) throws -> String {
         let text = try url.asURLString()
         do throws(WireURL.ParseFailure) { return try WireURL(parsing: text).origin } catch {
-            throw OAuthError.missingOrigin(url: ShownText.line(URLRedaction.redact(text)))
+            throw OAuthError.missingOrigin(url: ShownText.url(text))
         }
     }
 

@@ -35,7 +35,7 @@ final class DiscoveredEndpoints: Sendable {
             // A refusal must not lead the client's secrets to another server than the first.
             if let first = known.issuer, !first.hasSameBytes(as: issuer) {
                 state.withLock { $0.metadataURL = nil }
-                throw OAuthError.foreignMetadata(asked: ShownText.line(first), found: ShownText.line(issuer))
+                throw OAuthError.foreignMetadata(asked: ShownText.url(first), found: ShownText.url(issuer))
             }
             var endpoints = try await Self.metadata(of: issuer, with: endpoint)
             endpoints.resource = identifier
@@ -60,7 +60,7 @@ final class DiscoveredEndpoints: Sendable {
         let named = value["issuer"]?.stringValue ?? ""
         // Otherwise, a server could send the client to another one, with whose tokens it is mixed up (RFC 8414, section 6.2).
         guard named.hasSameBytes(as: issuer) else {
-            throw .foreignMetadata(asked: ShownText.line(issuer), found: ShownText.line(named))
+            throw .foreignMetadata(asked: ShownText.url(issuer), found: ShownText.url(named))
         }
         guard let token = value["token_endpoint"]?.stringValue else { throw .missingEndpoint(name: "token_endpoint") }
         var found = OAuthEndpoints(
@@ -102,7 +102,7 @@ final class DiscoveredEndpoints: Sendable {
         guard let value else { throw .missingEndpoint(name: "resource_metadata") }
         let identifier = value["resource"]?.stringValue ?? ""
         guard WellKnownURL.isResource(identifier, of: resource) else {
-            throw .foreignMetadata(asked: ShownText.line(resource), found: ShownText.line(identifier))
+            throw .foreignMetadata(asked: ShownText.url(resource), found: ShownText.url(identifier))
         }
         guard let issuer = value["authorization_servers"]?[0]?.stringValue else {
             throw .missingEndpoint(name: "authorization_servers")

@@ -98,6 +98,6 @@ enum SecureURL {
     }
 
     private static func insecure(_ text: String) -> OAuthError {
-        .insecureEndpoint(url: ShownText.line(URLRedaction.redact(text)))
+        .insecureEndpoint(url: ShownText.url(text))
     }
 }

@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// Texts of servers as messages show them.
 enum ShownText {
     /// The largest number of characters of a text.
@@ -31,4 +33,7 @@ enum ShownText {
         }
         return shown
     }
+
+    /// Returns a URL as ``line(_:without:)`` does, without the secrets in it.
+    static func url(_ text: String) -> String { line(URLRedaction.redact(text)) }
 }
