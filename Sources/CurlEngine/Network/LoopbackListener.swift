@@ -93,7 +93,12 @@ package final class LoopbackListener: Sendable {
 
     private func accept(into peers: inout [Peer]) {
         let peer = Glibc.accept(descriptor, nil, nil)
-        guard peer >= 0 else { return }
+        guard peer >= 0 else {
+            // Without a free descriptor, the port stays ready: a pause, which the end of the task cuts short.
+            var wait = pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { _ = unsafe poll(&wait, 1, 100) }
+            return
+        }
         _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
         _ = fcntl(peer, F_SETFL, O_NONBLOCK)
         if peers.count == Self.maximumPeers { close(peers.removeFirst().descriptor) }
