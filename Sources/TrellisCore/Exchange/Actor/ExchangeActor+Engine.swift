@@ -336,13 +336,13 @@ extension ExchangeActor {
 
     /// Calls a closure on the pool with the metrics of the exchange when that has ended; soon, if it has ended already.
     func whenEnded(_ observer: @escaping @Sendable (Metrics) -> Void) {
-        // The observation of the exchange and a limit of its host may both wait for the end.
-        let earlier = waiters.observer
-        waiters.observer = { metrics in
-            earlier?(metrics)
-            observer(metrics)
-        }
+        waiters.observer = observer
         if state.isEnded { tellEnd() }
+    }
+
+    /// Calls a closure on the engine thread, which it must not block, when the exchange has ended; at once, if it has ended already.
+    func atEnd(_ body: @escaping @Sendable () -> Void) {
+        if state.isEnded { body() } else { waiters.atEnd = body }
     }
 
     private func tellEnd() {

@@ -278,6 +278,7 @@ actor ExchangeActor: EngineActor {
         if case .failure = outcome { body = ByteAccumulator() }
         waiters.result = outcome.map { (body.take(), $0) }
         if waiters.collected != nil { executor.engineLoop.deliverSoon(self) }
+        if let body = waiters.atEnd.take() { body() }
     }
 
     private func outcome() -> Result<Response, any Error> {

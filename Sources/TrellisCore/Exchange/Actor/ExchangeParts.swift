@@ -55,6 +55,8 @@ struct ExchangeWaiters {
     var headResult: Result<Response, any Error>?
     /// The closure that gets the metrics at the end of a streamed response; `nil` if it is not observed, or was called.
     var observer: (@Sendable (Metrics) -> Void)?
+    /// The closure that is called on the engine thread at the end of a streamed response, if any.
+    var atEnd: (@Sendable () -> Void)?
 }
 
 /// The order in which an exchange handles its inputs. The effects of one are complete before the next is handled, and inputs that come in

@@ -688,7 +688,7 @@ package final class Pipeline: Sendable {
     /// Leaves the slot of a request when its response is complete; a connection on which protocols are switched has none.
     private func leave(_ slot: ConcurrencySlot, after answer: StepResponse) {
         guard let exchange = streamingExchange(of: answer) else { return slot.leave() }
-        exchange.submit { exchange in exchange.whenEnded { _ in slot.leave() } }
+        exchange.submit { exchange in exchange.atEnd { slot.leave() } }
     }
 
     /// Returns the exchange of a response whose body is still arriving.
