@@ -41,6 +41,16 @@ struct QuietCallTests {
         #expect(!isQuiet(call))
     }
 
+    /// The place of a call comes with the end of another one, and no clock brings it.
+    @Test func aCallWaitsForAPlaceOfAnother() {
+        let (limit, call) = (AdaptiveConcurrency(), makeCall())
+        let start = call.beginning
+        call.record.withLock { $0.wait = .turn(limit, host: "localhost", ticket: 1, since: start) }
+        #expect(isQuiet(call))
+        call.record.withLock { $0.wait = nil }
+        #expect(!isQuiet(call))
+    }
+
     /// A shared response is about to come if its call has not begun, or has ended.
     @Test func aCallWaitsForASharedResponseWhileItsCallIsUnderWay() {
         let (shared, call) = (makeCall(), makeCall())
