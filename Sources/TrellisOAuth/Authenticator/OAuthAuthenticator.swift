@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 public import TrellisCore
 
-/// An authenticator that gets its tokens from an authorization server (OAuth 2.0, RFC 6749), for an ``AuthenticationInterceptor``.
+/// An authenticator that gets its tokens from an authorization server (OAuth 2.0, RFC 6749), for an ``/Trellis/AuthenticationInterceptor``.
 ///
 /// ```swift
 /// let oauth = try OAuthAuthenticator(

@@ -1,2 +1,0 @@
-// The feature comes with the core.
-@_exported public import TrellisCore
