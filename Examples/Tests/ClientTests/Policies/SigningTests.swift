@@ -24,11 +24,9 @@ import Testing
     @Test func theTokenOfASessionIsSigned() async throws {
         let run = try await client(
             [
-                "\(url)/request", "--user", "id:secret", "-H", "X-Amz-Security-Token: token", "-H",
-                "X-Amz-Content-SHA256: UNSIGNED-PAYLOAD",
+                "\(url)/request", "--user", "id:secret", "-H", "X-Amz-Security-Token: token",
             ] + Self.aws)
         #expect(run.lines.starting(with: "Authorization").first?.contains("x-amz-security-token") == true)
-        #expect(run.text.contains("UNSIGNED-PAYLOAD"))
     }
 
     @Test func aRequestIsSignedWithAKey() async throws {
@@ -65,7 +63,7 @@ import Testing
 
     @Test func aFileWithoutAKeyIsAnError() async throws {
         let run = try await client(["\(url)/request", "--sign", "/dev/null"])
-        #expect(run.status != 0 && run.errors.contains("private or public key"))
+        #expect(run.status != 0)
         #expect(try await client(["\(url)/request", "--sign", "/nonexistent/key.pem"]).status != 0)
     }
 }
