@@ -48,6 +48,8 @@ enum OptionTable {
         + values(
             "-X --method", "-d --data", "--json", "--form", "--part", "--query", "--http",
             "--connect-timeout", "--idle-timeout", "--deadline", "--retries", "--retry-delay", "--redirects", "--user",
+            "--oauth", "--oauth-issuer", "--oauth-token-url",
+            "--oauth-client-id", "--oauth-client-secret-file", "--oauth-scope", "--oauth-token-file",
             "--auth", "--aws-sigv4", "--sign", "--cookie-jar", "--cookie-file", "--cache", "--cache-mode", "--max-body",
             "--cacert", "--cert",
             "--key", "--pass", "--pin", "--proxy", "--proxy-user", "--no-proxy", "--unix-socket",
