@@ -16,7 +16,7 @@ package struct EgressRules: Sendable {
         self.rules = rules.sorted { $0.network.bits > $1.network.bits }
     }
 
-    /// Returns the network because of which no connection to an address is made; `nil` if one may be.
+    /// Returns the network that denies connections to an address; `nil` if none does.
     ///
     /// The smallest network that contains the address decides. An IPv6 address that stands for an IPv4 address has to be allowed as both.
     package func denial(of address: IPAddress) -> AddressPrefix? {

@@ -81,7 +81,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     /// Returns the signature of some bytes; `nil` if the key is public, or does not go with the scheme.
     package func signature(of bytes: [UInt8], _ scheme: Scheme) -> [UInt8]? {
         guard isPrivate else { return nil }
-        // The longest signature is that of an RSA key of 16,384 bits, the largest that OpenSSL verifies.
+        // An RSA key of 16,384 bits makes the longest signature, the largest that OpenSSL verifies.
         var signature = [UInt8](repeating: 0, count: 2048)
         let count = unsafe signature.withUnsafeMutableBufferPointer { signature in
             unsafe signature.baseAddress.map { result in

@@ -282,7 +282,7 @@ package struct HeaderLines: Hashable, Sendable {
     /// Returns the lines that differ from `line`.
     func without(_ line: String) -> HeaderLines { filtered { !$0.elementsEqual(line.utf8) } }
 
-    /// Returns the lines without those of a field. Its name is compared in any case.
+    /// Returns the lines of all fields but one. Its name is compared in any case.
     package func withoutField(named name: String) -> HeaderLines {
         filtered { line in
             let end = line.firstIndex { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") } ?? line.endIndex

@@ -12,7 +12,7 @@ extension Validator {
     /// `Content-Digest` counts in every response. `Repr-Digest` counts in a 200 to a `GET`, whose body is the whole representation. Digests
     /// of unknown functions are ignored. A response that has no body by its status or its method passes.
     ///
-    /// The digests are those of the body in its content coding. Set ``/Trellis/SessionConfiguration/decodesContent`` to `false`, or for one
+    /// The digests belong to the body in its content coding. Set ``/Trellis/SessionConfiguration/decodesContent`` to `false`, or for one
     /// request ``/Trellis/Request/decodesContent``, if the server compresses: the digest of a body that was decoded cannot be compared,
     /// which is an error.
     ///

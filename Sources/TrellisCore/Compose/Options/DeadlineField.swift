@@ -44,7 +44,7 @@ public struct DeadlineField: Sendable, Hashable {
 
     /// Returns a field with the instant of the deadline to the second: `Mon, 30 Nov 2026 18:49:03 GMT` (RFC 9110, section 5.6.7).
     ///
-    /// In the last second of a call, the instant is past already. The clocks are those of ``timestamp(_:)``.
+    /// In the last second of a call, the instant is past already. The clocks count as in ``timestamp(_:)``.
     public static func httpDate(_ name: String) -> DeadlineField { DeadlineField(name: name, form: .httpDate) }
 
     /// Returns the time that is left according to a field of a request that was received; `nil` if the request has no such field, several,

@@ -44,7 +44,7 @@ extension EgressPolicy {
         return isKnown ? nil : .nameThroughProxy(host)
     }
 
-    /// The addresses of `localhost` (RFC 6761, section 6.3), of which the proxy chooses one.
+    /// The addresses of `localhost` (RFC 6761, section 6.3). The proxy chooses one.
     private static let loopback = ["127.0.0.1", "::1"].compactMap { IPAddress($0) }
 
     private func refusal(of host: String, port: Int) -> TrellisError.EgressRefusal? {
