@@ -10,7 +10,7 @@ public import TrellisCore
 /// configuration.steps.signers.append(MessageSigner(key: key))
 /// ```
 ///
-/// The request gets a member in each of `Signature-Input` and `Signature`, beside the members of other signers, and `Content-Digest` if it has a
+/// The request gets a member in each of `Signature-Input` and `Signature`, beside other signers', and `Content-Digest` if it has a
 /// body. Nothing but what is on the wire is signed: see ``/Trellis/RequestSigner``.
 public struct MessageSigner: RequestSigner {
     /// The key.
