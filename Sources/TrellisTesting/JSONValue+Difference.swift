@@ -6,7 +6,7 @@ import TrellisCore
 extension JSONValue {
     /// Parses JSON; `nil` if the bytes are not JSON.
     init?(_ bytes: Data) {
-        guard let value = try? JSONDecoder().decode(JSONValue.self, from: bytes) else { return nil }
+        guard let value = try? JSONValue(json: bytes) else { return nil }
         self = value
     }
 

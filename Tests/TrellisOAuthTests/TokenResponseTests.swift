@@ -25,17 +25,6 @@ struct TokenResponseTests {
         #expect(throws: OAuthError.self) { try TokenResponse.lifetime(value) }
     }
 
-    /// The decoder would take minutes for many values at a great depth.
-    @Test func deepJSONIsNoAnswer() {
-        let body = { (depth: Int) in
-            Data(
-                (#"{"[[[[[[[[[[[[[[[[[[[\"": "#
-                    + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}").utf8)
-        }
-        #expect(TokenResponse.json(body(TokenResponse.deepestJSON - 1)) != nil)
-        #expect(TokenResponse.json(body(TokenResponse.deepestJSON)) == nil)
-    }
-
     @Test(arguments: ["bearer", "Bearer", "BEARER"])
     func theTypeIsComparedWithoutCase(_ type: String) throws {
         let value = try Self.value(#"{"access_token": "a", "token_type": "\#(type)"}"#)

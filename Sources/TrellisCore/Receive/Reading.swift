@@ -70,7 +70,7 @@ extension Reading {
         _ type: Value.Type, orError errorType: Failure.Type, _ decoder: some DataDecoder, validation: Validation
     ) where Serializer == DecodableResponseSerializer<Value> {
         self.init(serializer: Serializer(type, decoder: decoder), validation: validation) { answer, error in
-            guard let body = answer.body, !body.isEmpty, let value = try? decoder.decode(errorType, from: body) else {
+            guard let body = answer.body, !body.isEmpty, let value = try? decoder.value(errorType, from: body) else {
                 return nil
             }
             return ErrorResponse(body: value, response: answer.response, error: error)

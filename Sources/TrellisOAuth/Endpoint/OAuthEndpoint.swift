@@ -60,7 +60,7 @@ struct OAuthEndpoint: Sendable {
         let (body, status) = try await send(request, isRepeated: true)
         guard status != 404, status != 410 else { return nil }
         guard status == 200 else { throw OAuthError.unacceptableStatus(status) }
-        guard let value = TokenResponse.json(body), case .object = value else {
+        guard let value = try? JSONValue(json: body), case .object = value else {
             throw OAuthError.malformedResponse(reason: "the metadata is not a JSON object")
         }
         return value

@@ -6,38 +6,18 @@ import TrellisCore
 enum TokenResponse {
     /// The longest lifetime that is believed: a hundred years, so that every date can be reckoned.
     static let longestLifetime = 100.0 * 365 * 86400
-    /// The largest number of arrays and objects around a value.
-    static let deepestJSON = 16
 
     /// Returns the object of a response.
     ///
     /// - Parameter secrets: The secrets that the request had, which an error must not repeat.
     /// - Throws: ``OAuthRefusal``, also of a response with the status 200, because some servers send errors so; ``OAuthError``.
     static func object(_ body: Data, status: Int, secrets: [String]) throws -> JSONValue {
-        let value = json(body)
+        let value = try? JSONValue(json: body)
         if let value, let refusal = refusal(value, secrets: secrets) { throw refusal }
         guard status == 200 || status == 201 else { throw OAuthError.unacceptableStatus(status) }
         guard let value else { throw OAuthError.malformedResponse(reason: "it is not JSON") }
         guard case .object = value else { throw OAuthError.malformedResponse(reason: "it is not a JSON object") }
         return value
-    }
-
-    /// Returns the JSON of a body; `nil` if it is none. The time for decoding grows with the depth of each value, so that it is limited.
-    static func json(_ body: Data) -> JSONValue? {
-        var (depth, isString, isEscaped) = (0, false, false)
-        for byte in body {
-            switch byte {
-            case _ where isEscaped: isEscaped = false
-            case UInt8(ascii: "\\") where isString: isEscaped = true
-            case UInt8(ascii: "\""): isString.toggle()
-            case _ where isString: break
-            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-            default: break
-            }
-            guard depth <= deepestJSON else { return nil }
-        }
-        return try? JSONDecoder().decode(JSONValue.self, from: body)
     }
 
     /// Returns the refusal that a response is; `nil` if it is none.

@@ -311,11 +311,12 @@ extension Span<UInt8> {
     /// Returns the text of a string with its quotation marks, without them and without escapes.
     package func jsonString(_ range: Range<Int>) -> String {
         let bytes = extracting(range)
-        if bytes.offset(of: UInt8(ascii: "\\")) < bytes.count,
-            let text = try? JSONDecoder().decode(String.self, from: Data(copying: bytes))
-        {
-            return text
-        }
+        if bytes.offset(of: UInt8(ascii: "\\")) < bytes.count, let text = unescapedJSONString(range) { return text }
         return String(utf8: extracting(range.lowerBound + 1..<max(range.lowerBound + 1, range.upperBound - 1)))
+    }
+
+    /// Returns the text of a string with its quotation marks, without them and without escapes; `nil` if it is not well formed.
+    func unescapedJSONString(_ range: Range<Int>) -> String? {
+        try? JSONDecoder().decode(String.self, from: Data(copying: extracting(range)))
     }
 }

@@ -33,7 +33,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         guard !data.isEmpty else { return try emptyValue(of: answer) }
         let data = try preprocessor.preprocess(data)
         do {
-            return try decoder.decode(Value.self, from: data)
+            return try decoder.value(from: data)
         } catch is CancellationError {
             throw CancellationError()
         } catch {

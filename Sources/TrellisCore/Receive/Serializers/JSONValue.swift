@@ -32,9 +32,10 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue: Codable {
-    /// Decodes any JSON value.
+    /// Decodes any JSON value, within a value of another type. For a whole text, ``init(json:)`` is faster by far.
     ///
-    /// - Throws: `DecodingError` for a value that JSON does not have, from another format.
+    /// - Throws: `DecodingError` for a value that JSON does not have, from another format, and for arrays and objects at a depth of over 64:
+    ///   a `Decoder` does not tell what it has, and each type that it is asked for in vain takes time that grows with the depth.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -47,12 +48,24 @@ extension JSONValue: Codable {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
         } else {
-            self = .object(try container.decode([String: JSONValue].self))
+            self = try Self.nested(decoder, container)
         }
     }
+
+    /// Returns the array or object of a decoder.
+    private static func nested(
+        _ decoder: any Decoder, _ container: any SingleValueDecodingContainer
+    ) throws -> JSONValue {
+        guard decoder.codingPath.count <= maximumDecodedDepth else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "There are values at a depth of over \(maximumDecodedDepth).")
+        }
+        if (try? decoder.unkeyedContainer()) == nil { return .object(try container.decode([String: JSONValue].self)) }
+        return .array(try container.decode([JSONValue].self))
+    }
+
+    private static let maximumDecodedDepth = 64
 
     /// Encodes the value. A number may be written differently from the text that it was decoded from, such as `1.0` as `1`.
     public func encode(to encoder: any Encoder) throws {

@@ -32,8 +32,10 @@ extension ProblemDetails: Codable {
     /// Decodes an object, and ignores members that are not of their type.
     ///
     /// - Throws: `DecodingError` for a value that is no object.
-    public init(from decoder: any Decoder) throws {
-        var members = try [String: JSONValue](from: decoder)
+    public init(from decoder: any Decoder) throws { self.init(members: try [String: JSONValue](from: decoder)) }
+
+    init(members: [String: JSONValue]) {
+        var members = members
         type = members.removeValue(forKey: "type")?.stringValue ?? type
         title = members.removeValue(forKey: "title")?.stringValue
         status = members.removeValue(forKey: "status")?.integerValue

@@ -37,6 +37,6 @@ struct ElementDecoder<Value>: Sendable {
 
 extension ElementDecoder where Value: Decodable & Sendable {
     init(_ decoder: JSONDecoder, whenUndecodable: UndecodableElementHandler?) {
-        self.init(whenUndecodable: whenUndecodable) { try decoder.decode(Value.self, from: $0) }
+        self.init(whenUndecodable: whenUndecodable) { try decoder.value(from: $0) }
     }
 }
