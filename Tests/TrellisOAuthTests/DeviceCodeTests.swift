@@ -30,6 +30,21 @@ struct DeviceCodeTests {
         #expect(DevicePolling(interval: interval, lifetime: .seconds(1000)).interval == .seconds(seconds))
     }
 
+    /// A URL that was cut would lead elsewhere.
+    @Test func aLongURLIsShownWholeOrNotAtAll() throws {
+        func shown(_ count: Int) throws -> OAuthDeviceCode {
+            let start = "https://a.example/"
+            let url = start + String(repeating: "d", count: count - start.utf8.count)
+            let answer = #"{"device_code": "c", "user_code": "u", "expires_in": 9, "verification_uri": "\#(url)"}"#
+            let code = try DeviceAuthorization(JSONValue(json: .init(answer.utf8))).shown
+            #expect(code.url == url)
+            return code
+        }
+        _ = try shown(301)
+        _ = try shown(DeviceAuthorization.longestURL)
+        #expect(throws: OAuthError.self) { try shown(DeviceAuthorization.longestURL + 1) }
+    }
+
     @Test func aPersonSignsInOnAnotherDevice() async throws {
         let shown = Locked<[OAuthDeviceCode]>([])
         var rules = OAuthTestServer.Rules()

@@ -7,6 +7,8 @@ struct DeviceAuthorization: Sendable, RedactedDescription {
     let deviceCode: String
     let shown: OAuthDeviceCode
     let interval: Double?
+    /// The longest URL that is shown, in bytes: a shortened one would lead elsewhere.
+    static let longestURL = 2048
 
     init(_ value: JSONValue) throws(OAuthError) {
         guard let code = value["device_code"]?.stringValue, let user = value["user_code"]?.stringValue,
@@ -19,13 +21,15 @@ struct DeviceAuthorization: Sendable, RedactedDescription {
         interval = try TokenResponse.lifetime(value["interval"])
         // A person is led there: to a web page, and to nothing that a terminal or a browser would run.
         for text in [url, value["verification_uri_complete"]?.stringValue ?? url] {
-            guard text.hasBytePrefix("https://") || text.hasBytePrefix("http://") else {
-                throw .malformedResponse(reason: "the verification_uri is no URL of a web page")
-            }
+            guard text.hasBytePrefix("https://") || text.hasBytePrefix("http://"),
+                text.utf8.count <= Self.longestURL
+            else { throw .malformedResponse(reason: "the verification_uri is no URL of a web page") }
         }
         shown = OAuthDeviceCode(
-            userCode: ShownText.line(user), url: ShownText.line(url),
-            completeURL: value["verification_uri_complete"]?.stringValue.map { ShownText.line($0) },
+            userCode: ShownText.line(user), url: ShownText.line(url, upTo: Self.longestURL),
+            completeURL: value["verification_uri_complete"]?.stringValue.map {
+                ShownText.line($0, upTo: Self.longestURL)
+            },
             lifetime: .seconds(min(seconds, 86400)))
     }
 }

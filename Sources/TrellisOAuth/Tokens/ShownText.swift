@@ -7,8 +7,10 @@ enum ShownText {
 
     /// Returns the text, shortened, in one line of printable characters and without some secrets.
     ///
-    /// - Parameter secrets: The secrets that the text may repeat. Short ones are not looked for: they could be parts of any word.
-    static func line(_ text: String, without secrets: [String] = []) -> String {
+    /// - Parameters:
+    ///   - secrets: The secrets that the text may repeat. Short ones are not looked for: they could be parts of any word.
+    ///   - limit: The largest number of characters.
+    static func line(_ text: String, without secrets: [String] = [], upTo limit: Int = limit) -> String {
         // Secrets first: an escaped or shortened secret would not be found. A scalar has four bytes at most.
         let secrets = secrets.filter { $0.utf8.count >= 6 }.sorted { $0.utf8.count > $1.utf8.count }
         var bytes: [UInt8] = []

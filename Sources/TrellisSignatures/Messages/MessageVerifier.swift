@@ -15,7 +15,8 @@ public import TrellisCore
 public struct MessageVerifier: Sendable {
     /// A closure that returns the key of a signature; `nil` if the signature is not to be trusted.
     ///
-    /// It gets what the signer says about itself. It may look the key up, and refuse a nonce that was used before.
+    /// It gets what the signer says about itself, before the signature is checked: a nonce is remembered by
+    /// ``MessageVerifier/acceptance`` alone.
     public typealias Keys = @Sendable (SignatureParameters) async throws -> SignatureKey?
 
     /// What the signature has to cover at least.
@@ -30,6 +31,9 @@ public struct MessageVerifier: Sendable {
     public var label: String?
     /// The types of structured fields that are signed in their strict form, by their names in lower case, beside the registered ones.
     public var structuredFields: [String: StructuredFieldType] = [:]
+    /// A closure that is asked last, about a signature that is valid and meets all other conditions. It returns `false` to refuse the
+    /// signature, for example because its nonce was used before. `nil` by default: each such signature is accepted.
+    public var acceptance: (@Sendable (SignatureParameters) async throws -> Bool)?
     private let keys: Keys
     private let now: @Sendable () -> Date
 
@@ -114,7 +118,8 @@ public struct MessageVerifier: Sendable {
         } catch {
             return "cannot be checked: \(error.reason)"
         }
-        return try candidate.input.mismatch(message, body)
+        if let reason = try candidate.input.mismatch(message, body) { return reason }
+        return try await acceptance?(candidate.parameters) ?? true ? nil : "was refused by the program"
     }
 
     private func refusal(ofTimes parameters: SignatureParameters) -> String? {
@@ -147,7 +152,7 @@ extension SignatureInput {
 extension Validator {
     /// Returns a validator that accepts a response with a valid signature (RFC 9421).
     ///
-    /// The error is of kind ``/Trellis/TrellisError/Kind/unacceptableSignature``; an error that the closure for keys throws is not changed.
+    /// The error is of kind ``/Trellis/TrellisError/Kind/unacceptableSignature``; an error that a closure of the verifier throws is not changed.
     ///
     /// - Parameter verifier: The conditions of the signature.
     public static func messageSignature(_ verifier: MessageVerifier) -> Validator {

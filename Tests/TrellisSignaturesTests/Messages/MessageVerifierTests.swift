@@ -142,6 +142,27 @@ struct MessageVerifierTests {
         #expect(parameters.created == 1_618_884_473 && parameters.expires == nil && parameters.algorithm == nil)
     }
 
+    /// A nonce that anybody may send must not count as used.
+    @Test func theProgramIsAskedLast() async throws {
+        let nonce = [StructuredParameter("nonce", .string("n"))]
+        let used = Locked<[String]>([])
+        var verifier = Self.verifier([.status])
+        verifier.acceptance = { parameters in
+            used.withLock { used in
+                guard let nonce = parameters.nonce, !used.contains(nonce) else { return false }
+                used.append(nonce)
+                return true
+            }
+        }
+        #expect(
+            try await Self.refusal(try Self.signed([.status], key: .hmac([1]), nonce), verifier) == "sig1 is not valid")
+        let digest = try Self.signed([.status, "content-digest"], nonce)
+        #expect(try await Self.refusal(digest, verifier, body: Data()) != nil)
+        #expect(used.withLock { $0 } == [])
+        #expect(try await Self.refusal(digest, verifier) == nil)
+        #expect(try await Self.refusal(digest, verifier) == "sig1 was refused by the program")
+    }
+
     @Test func oneOfSeveralIsEnough() async throws {
         let bad = try Self.signed([.status], key: .hmac([1]), label: "bad")
         let good = try Self.signed([.status], [StructuredParameter("tag", .string("t"))], label: "good", fields: [])

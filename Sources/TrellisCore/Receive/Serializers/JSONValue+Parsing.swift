@@ -7,8 +7,8 @@ extension JSONValue {
 
     /// Reads a JSON text in UTF-8 (RFC 8259).
     ///
-    /// The time grows with the length of the text alone. `JSONDecoder` tries one type after the other for each value, and each failure costs
-    /// it the square of the depth. The response serializers read a ``JSONValue`` and ``ProblemDetails`` with this initializer.
+    /// The time grows with the length of the text alone. `JSONDecoder` tries one type after the other for each value, and each failure
+    /// costs it the square of the depth. The response serializers read a ``JSONValue`` and ``ProblemDetails`` with this initializer.
     ///
     /// Of members with the same name, the first one counts. A comma may follow the last element or member. `JSONDecoder` does the same.
     ///
@@ -102,9 +102,9 @@ private struct JSONParser {
             try enter(.object([:], name: try name(bytes)))
             return nil
         case UInt8(ascii: "\""): return .string(try string(bytes))
-        case UInt8(ascii: "t"): return try literal(Self.true, .bool(true), bytes)
-        case UInt8(ascii: "f"): return try literal(Self.false, .bool(false), bytes)
-        case UInt8(ascii: "n"): return try literal(Self.null, .null, bytes)
+        case UInt8(ascii: "t"): return try literal(Self.true, as: .bool(true), bytes)
+        case UInt8(ascii: "f"): return try literal(Self.false, as: .bool(false), bytes)
+        case UInt8(ascii: "n"): return try literal(Self.null, as: .null, bytes)
         default: return try number(bytes)
         }
     }
@@ -154,7 +154,9 @@ private struct JSONParser {
             guard content[index] >= 0x20 else { throw corrupted("a string has a control character") }
             if content[index] == UInt8(ascii: "\\") { hasEscapes = true }
         }
-        let text = hasEscapes ? bytes.unescapedJSONString(position..<end) : try? String(copying: UTF8Span(validating: content))
+        let text =
+            hasEscapes
+            ? bytes.unescapedJSONString(position..<end) : try? String(copying: UTF8Span(validating: content))
         guard let text else { throw corrupted("a string is not UTF-8, or has a wrong escape") }
         position = end
         return text
@@ -164,7 +166,7 @@ private struct JSONParser {
     private static let `false` = Array("false".utf8)
     private static let null = Array("null".utf8)
 
-    private mutating func literal(_ word: [UInt8], _ value: JSONValue, _ bytes: Span<UInt8>) throws -> JSONValue {
+    private mutating func literal(_ word: [UInt8], as value: JSONValue, _ bytes: Span<UInt8>) throws -> JSONValue {
         guard let end = bytes.endOfJSONValue(from: position), end - position == word.count,
             bytes.matches(word.span, at: position)
         else { throw corrupted("a value is none of true, false and null") }

@@ -34,8 +34,8 @@ public enum JSONValue: Sendable, Hashable {
 extension JSONValue: Codable {
     /// Decodes any JSON value, within a value of another type. For a whole text, ``init(json:)`` is faster by far.
     ///
-    /// - Throws: `DecodingError` for a value that JSON does not have, from another format, and for arrays and objects at a depth of over 64:
-    ///   a `Decoder` does not tell what it has, and each type that it is asked for in vain takes time that grows with the depth.
+    /// - Throws: `DecodingError` for a value that JSON does not have, from another format, and for arrays and objects at a depth of over
+    ///   64: a `Decoder` does not tell what it has, and each type that it is asked for in vain takes time that grows with the depth.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {

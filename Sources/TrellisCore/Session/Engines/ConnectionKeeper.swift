@@ -76,7 +76,7 @@ final class ConnectionKeeper: Sendable {
         } catch let error as TrellisError {
             // The program may have cancelled all requests, and goes on.
             if error.kind == .cancelled { return session?.life.isShutDown == false ? false : nil }
-            return [.invalidURL, .invalidRequest, .unsupported].contains(error.kind) ? nil : false
+            return [.invalidURL, .invalidRequest, .unsupported, .egressRefused].contains(error.kind) ? nil : false
         } catch {
             return Task.isCancelled ? nil : false
         }
