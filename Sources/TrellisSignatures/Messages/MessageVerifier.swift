@@ -152,7 +152,8 @@ extension SignatureInput {
 extension Validator {
     /// Returns a validator that accepts a response with a valid signature (RFC 9421).
     ///
-    /// The error is of kind ``/Trellis/TrellisError/Kind/unacceptableSignature``; an error that a closure of the verifier throws is not changed.
+    /// The error is of kind ``/Trellis/TrellisError/Kind/unacceptableSignature``. An error that a closure of the verifier throws is not
+    /// changed.
     ///
     /// - Parameter verifier: The conditions of the signature.
     public static func messageSignature(_ verifier: MessageVerifier) -> Validator {
