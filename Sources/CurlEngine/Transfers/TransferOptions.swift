@@ -32,7 +32,8 @@ package final class TransferOptions: Sendable {
     package let route: TransferRoute
     /// The rules of TLS.
     package let trust: TransferTrust
-    /// The method of the request.
+    /// The method of the request. Empty for a transfer that sends none, and only makes a connection: with ``switchesProtocols``, the
+    /// delegate gets it as soon as it is made, as after a switch of protocols.
     package let method: String
     /// The header lines of the request; if `nil`, the engine's configuration has them.
     package let headerLines: HeaderLines?
@@ -129,6 +130,9 @@ package final class TransferOptions: Sendable {
         let isHTTP = proxy.scheme == .http || proxy.scheme == .https
         return isHTTP && proxy.credentials?.isDigest != true ? proxy : nil
     }
+
+    /// Whether the transfer sends no request, and leaves its connection to its owner.
+    var sendsNothing: Bool { switchesProtocols && method.isEmpty }
 
     /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {

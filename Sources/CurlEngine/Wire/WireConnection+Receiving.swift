@@ -225,6 +225,17 @@ extension WireConnection {
         transfer.engine.advanceSwitched(transfer)
     }
 
+    /// Leaves the connection to the owner of a transfer that sends no request. Nothing was received on it.
+    func handOver(_ transfer: Transfer) {
+        transfer.delegate?.transferIsConnected()
+        guard !transfer.isCancelled, transfer.failure == nil else { return transfer.engine.update(transfer) }
+        let switched = SwitchedConnection(transfer, received: RawSpan(), plainSocket: link.tls == nil ? socket : -1)
+        transfer.connection.switched = switched
+        let head = WireHead(version: .http1_1, status: 101, reason: "", fields: WireFields())
+        transfer.delegate?.transferDidSwitchProtocols(head, switched)
+        transfer.engine.advanceSwitched(transfer)
+    }
+
     /// Receives bytes of the body. Returns them as a chunk if the table's buffer has become one.
     private func receive(
         _ range: Range<Int>, of bytes: RawSpan, mayTakeBuffer: Bool, for transfer: Transfer

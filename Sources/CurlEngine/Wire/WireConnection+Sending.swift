@@ -27,6 +27,10 @@ extension WireConnection {
         transfer.start = engine.now
         transfer.activity = (transfer.start, transfer.start)
         if transfer.options.connectionCount != nil { return table.keep(self, madeInAdvanceBy: transfer) }
+        if transfer.options.sendsNothing {
+            forgetRequest()
+            return handOver(transfer)
+        }
         var body: HTTP1OutgoingBody
         unsafe table.request.removeAll(keepingCapacity: true)
         do throws(EngineFailure) {
