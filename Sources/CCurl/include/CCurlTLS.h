@@ -149,4 +149,17 @@ size_t ccurl_key_sign(void *_Nonnull key, const char *_Nullable digest, bool is_
 bool ccurl_key_verify(void *_Nonnull key, const char *_Nullable digest, bool is_pss, const void *_Nullable bytes, size_t length,
                       const uint8_t *_Nonnull signature, size_t signature_length);
 
+#define CCURL_CIPHER_KEY 32   // bytes
+#define CCURL_CIPHER_NONCE 12 // bytes
+#define CCURL_CIPHER_TAG 16   // bytes
+// AES-256-GCM, through the OpenSSL that libcurl has loaded, or otherwise the system's. Without one of them, nothing is encrypted.
+bool ccurl_cipher_is_available(void);
+// Encrypts bytes into as many, followed by the tag, which is also for the context. Returns false after a failure.
+bool ccurl_cipher_seal(const uint8_t *_Nonnull key, const uint8_t *_Nonnull nonce, const void *_Nullable context,
+                       size_t context_length, const void *_Nullable bytes, size_t length, uint8_t *_Nonnull result);
+// Decrypts bytes with their tag into as many without it. Returns false, and the result has no meaning, if they were changed, or are of
+// another key, nonce or context.
+bool ccurl_cipher_open(const uint8_t *_Nonnull key, const uint8_t *_Nonnull nonce, const void *_Nullable context,
+                       size_t context_length, const uint8_t *_Nonnull sealed, size_t length, uint8_t *_Nonnull result);
+
 #endif
