@@ -36,6 +36,7 @@ let package = Package(
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisNameServices", targets: ["TrellisNameServices"]),
         .library(name: "TrellisOAuth", targets: ["TrellisOAuth"]),
+        .library(name: "TrellisRedis", targets: ["TrellisRedis"]),
         .library(name: "TrellisSignatures", targets: ["TrellisSignatures"]),
         .library(name: "TrellisUpgrades", targets: ["TrellisUpgrades"]),
         .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
@@ -52,6 +53,7 @@ let package = Package(
         .trait(name: "Service", description: "TrellisService: a session as a service with a graceful shutdown"),
         .trait(
             name: "Configuration", description: "TrellisConfiguration: settings from the environment and from files"),
+        .trait(name: "Redis", description: "TrellisRedis: what several processes share through Redis or Valkey"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -149,6 +151,18 @@ let package = Package(
                 + observability,
             swiftSettings: settings),
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
+        // The decoder of Redis' protocol, through hiredis. Empty without the trait.
+        .target(
+            name: "CHiredis", cSettings: [.define("TRELLIS_REDIS", .when(traits: ["Redis"]))],
+            linkerSettings: [.linkedLibrary("hiredis", .when(traits: ["Redis"]))]),
+        // What the processes of a fleet share through a server of Redis or Valkey.
+        .target(
+            name: "TrellisRedis",
+            dependencies: [
+                "CHiredis", "CurlEngine", "TrellisCaching", "TrellisCore", "TrellisOAuth",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "TrellisConfiguration",
             dependencies: ["TrellisCaching", "TrellisCore", "TrellisNameServices", "TrellisUpgrades"] + configuration,
@@ -198,6 +212,12 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "TrellisRedisTests",
+            dependencies: [
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisRedis", "TrellisTesting",
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "TrellisSignaturesTests",
             dependencies: ["CurlEngine", "TrellisCore", "TrellisSignatures", "TrellisTesting"],
             swiftSettings: settings),
@@ -242,7 +262,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["CacheWorker", "TestSupport", "Trellis", "TrellisTestTraits", "TrellisTesting"],
+            dependencies: [
+                "CacheWorker", "TestSupport", "Trellis", "TrellisRedis", "TrellisTestTraits", "TrellisTesting",
+            ],
             swiftSettings: settings),
         // A process for tests that kill processes.
         .executableTarget(

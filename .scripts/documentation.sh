@@ -15,6 +15,7 @@ if [ -n "$(ls -A "$site" 2>/dev/null)" ] && ! { [ -f "$site/index.html" ] && [ -
     exit 64
 fi
 if ! echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then .scripts/install.sh libcurl4-openssl-dev; fi
+if ! echo '#include <hiredis/hiredis.h>' | clang -E -xc - >/dev/null 2>&1; then .scripts/install.sh libhiredis-dev; fi
 command -v python3 >/dev/null || .scripts/install.sh python3
 
 swift build --enable-all-traits
@@ -39,7 +40,7 @@ module() {
 }
 
 module Trellis
-for name in TrellisFoundation TrellisOAuth TrellisSignatures TrellisTesting TrellisObservability TrellisService TrellisConfiguration; do module "$name" Trellis; done
+for name in TrellisFoundation TrellisOAuth TrellisRedis TrellisSignatures TrellisTesting TrellisObservability TrellisService TrellisConfiguration; do module "$name" Trellis; done
 module TrellisTestTraits Trellis TrellisTesting
 
 rm -rf "$site"

@@ -11,7 +11,7 @@ done
 
 # The core and its features, which Trellis exports under its own name.
 exported=(TrellisCaching TrellisCore TrellisDiagnostics TrellisDownloads TrellisEvents TrellisNameServices TrellisUpgrades TrellisWebSockets)
-modules=(Trellis TrellisFoundation TrellisOAuth TrellisSignatures TrellisTesting TrellisObservability TrellisService TrellisConfiguration TrellisTestTraits)
+modules=(Trellis TrellisFoundation TrellisOAuth TrellisRedis TrellisSignatures TrellisTesting TrellisObservability TrellisService TrellisConfiguration TrellisTestTraits)
 products=$(swift build --enable-all-traits --show-bin-path)
 target=$(swift -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])')
 

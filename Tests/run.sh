@@ -128,7 +128,7 @@ trap 'exit 130' INT TERM HUP
 # --- Tests
 
 # The tests that open no socket and run no other program, except these suites.
-features='Trellis(Caching|Core|Diagnostics|Downloads|Events|NameServices|OAuth|Signatures|Upgrades|WebSockets)?Tests'
+features='Trellis(Caching|Core|Diagnostics|Downloads|Events|NameServices|OAuth|Redis|Signatures|Upgrades|WebSockets)?Tests'
 pure="^(ConventionTests|$features|TrellisConfigurationTests)\."
 impure="^$features\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|"
 impure+='CallWithoutActorStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|OAuthTokenFile|ParkedCallSize|RequestCompression|SessionCURL|'
@@ -238,17 +238,20 @@ libcurl_version() { # FOLDER
 # --- Set-up
 
 headers() {
+    local missing=()
     # A machine that has the headers from elsewhere needs no package.
-    if echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then
-        echo "The headers of libcurl are there."
+    echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1 || missing+=(libcurl4-openssl-dev)
+    echo '#include <hiredis/hiredis.h>' | clang -E -xc - >/dev/null 2>&1 || missing+=(libhiredis-dev)
+    if [ ${#missing[@]} -eq 0 ]; then
+        echo "The headers of libcurl and hiredis are there."
     else
-        .scripts/install.sh libcurl4-openssl-dev
+        .scripts/install.sh "${missing[@]}"
     fi
 }
 # The servers are installed without their services, because the tests start them.
 servers() {
     RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base unbound squid dante-server microsocks \
-        curl socat openssh-server openssh-client libpacparser1 openssl iproute2 && echo "The servers are there."
+        redis-server curl socat openssh-server openssh-client libpacparser1 openssl iproute2 && echo "The servers are there."
 }
 python_peers() { .scripts/python-peers.sh || { .scripts/install.sh python3 python3-venv && .scripts/python-peers.sh; }; }
 current=
@@ -258,7 +261,7 @@ current_libcurl() {
     fi
 }
 
-step "headers of libcurl" headers || finish
+step "headers of libraries" headers || finish
 if ! is quick; then
     if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compressed bodies" python_peers; then
         TRELLIS_TEST_PYTHON=$(tail -1 "$(log_of "Python peers")")

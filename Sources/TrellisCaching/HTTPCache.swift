@@ -58,13 +58,16 @@ public final class HTTPCache: Sendable {
         storage: any CacheStorage = MemoryCacheStorage(), policy: CachePolicy = CachePolicy(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        self.storage = storage
+        self.storage = (storage as? any SharedCacheStorage)?.bound(to: policy) ?? storage
         memory = storage as? MemoryCacheStorage
         self.policy = policy
         rules = Boxed(policy)
         cacheHeaderLengths = ReceivedFields.cacheHeaderLengths(policy)
         date = now
     }
+
+    /// The storage, if several processes share it.
+    var shared: (any SharedCacheStorage)? { memory == nil ? storage as? any SharedCacheStorage : nil }
 
     /// The numbers of requests by the use of the cache, since it was created.
     public var statistics: CacheStatistics {
@@ -202,7 +205,7 @@ public final class HTTPCache: Sendable {
     /// Records a failure of the storage. Returns whether the operation before it had not failed. A body that is too large for a storage
     /// of the framework's is no failure.
     func recordFailure(_ error: any Error) -> Bool {
-        if error is MemoryCacheStorage.TooLarge || error is DiskCacheStorage.TooLarge { return false }
+        if error is any CacheRefusal { return false }
         failureCount.add(1, ordering: .relaxed)
         // One event is enough for a storage that can be neither read nor written.
         if isUnreadable.load(ordering: .relaxed) { return false }

@@ -55,7 +55,7 @@ struct DocumentationTests {
     static let products = [
         "Sources/Trellis", "Sources/TrellisCaching", "Sources/TrellisCore", "Sources/TrellisDiagnostics",
         "Sources/TrellisDownloads", "Sources/TrellisEvents", "Sources/TrellisNameServices", "Sources/TrellisOAuth",
-        "Sources/TrellisSignatures",
+        "Sources/TrellisRedis", "Sources/TrellisSignatures",
         "Sources/TrellisUpgrades", "Sources/TrellisWebSockets", "Sources/TrellisFoundation", "Sources/TrellisTesting",
         "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",

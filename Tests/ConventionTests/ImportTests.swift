@@ -23,7 +23,8 @@ struct ImportTests {
     /// The core links only the essentials of Foundation: `FoundationNetworking` brings another libcurl, and `Foundation` the
     /// tables of ICU.
     @Test(
-        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisSignatures", "TrellisTesting"] + features,
+        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisRedis", "TrellisSignatures", "TrellisTesting"]
+            + features,
         ["FoundationNetworking", "Foundation", "FoundationXML"])
     func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {
         #expect(Self.imports(of: target)[module] == nil)

@@ -1,5 +1,5 @@
 import CurlEngine
-import FoundationEssentials
+package import FoundationEssentials
 import HTTPTypes
 import TrellisCore
 
@@ -170,15 +170,20 @@ enum CacheFileFormat {
     }
 }
 
-/// The head of an entry's file, with the names of the entry.
-struct CacheFileHead: Sendable {
-    var key: CacheKey
-    var head: CachedHead
-    var variant: String
+/// The head of an entry, with the names of the entry, as a file or a server keeps it.
+package struct CacheFileHead: Sendable {
+    /// The key of the entry.
+    package var key: CacheKey
+    /// The head of the response.
+    package var head: CachedHead
+    /// The variant of the head.
+    package var variant: String
 
-    init(_ key: CacheKey, _ head: CachedHead) { (self.key, self.head, variant) = (key, head, head.variant) }
+    /// Creates the head of an entry.
+    package init(_ key: CacheKey, _ head: CachedHead) { (self.key, self.head, variant) = (key, head, head.variant) }
 
-    var encoded: Data {
+    /// The bytes of the head.
+    package var encoded: Data {
         var data = Data()
         for text in [key.url, key.partition, variant] { data.appendCounted(text.utf8) }
         data.append(UInt64(head.stored.status))
@@ -196,7 +201,7 @@ struct CacheFileHead: Sendable {
     }
 
     /// Reads a head; `nil` if it is not one.
-    init?(_ data: Data) {
+    package init?(_ data: Data) {
         var cursor = ByteCursor(data)
         guard let url = cursor.text(), let partition = cursor.text(), let variant = cursor.text(),
             let status = cursor.word().flatMap({ Int(exactly: $0) }), 100...999 ~= status,
@@ -224,13 +229,15 @@ extension Data {
 }
 
 /// A reader of the parts of an entry's file, which never reads beyond their end.
-struct ByteCursor {
+package struct ByteCursor {
     private let bytes: [UInt8]
     private var start = 0
 
-    init(_ data: Data) { bytes = [UInt8](data) }
+    /// Creates a reader at the beginning of some bytes.
+    package init(_ data: Data) { bytes = [UInt8](data) }
 
-    var isAtEnd: Bool { start == bytes.count }
+    /// Whether all bytes were read.
+    package var isAtEnd: Bool { start == bytes.count }
 
     private mutating func range(_ count: Int) -> Range<Int>? {
         guard count >= 0, count <= bytes.count - start else { return nil }
@@ -238,9 +245,11 @@ struct ByteCursor {
         return start..<start + count
     }
 
-    mutating func bytes(_ count: Int) -> Data? { range(count).map { Data(bytes[$0]) } }
+    /// Reads some bytes; `nil` if there are not as many.
+    package mutating func bytes(_ count: Int) -> Data? { range(count).map { Data(bytes[$0]) } }
 
-    mutating func word() -> UInt64? {
+    /// Reads a number of 8 bytes, the lowest first; `nil` if there are not as many.
+    package mutating func word() -> UInt64? {
         guard let range = range(8) else { return nil }
         var word: UInt64 = 0
         for index in range.reversed() { word = word << 8 | UInt64(bytes[index]) }

@@ -18,7 +18,7 @@ import TrellisCore
 /// removed.
 public final class DiskCacheStorage: CacheStorage {
     /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
-    public struct TooLarge: Error, Sendable {}
+    public struct TooLarge: CacheRefusal, Sendable {}
 
     private enum Ownership {
         /// The storage has not tried to become the owner since it was created or closed.

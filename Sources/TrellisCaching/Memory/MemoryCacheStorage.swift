@@ -175,7 +175,7 @@ public final class MemoryCacheStorage: CacheStorage {
 
 extension MemoryCacheStorage {
     /// The error of a body that is larger than the storage takes, or that has no room beside others that are being written.
-    public struct TooLarge: Error, Sendable {}
+    public struct TooLarge: CacheRefusal, Sendable {}
 
     private final class Writer: CacheWriter {
         private let storage: MemoryCacheStorage

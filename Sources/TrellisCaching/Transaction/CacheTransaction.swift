@@ -36,7 +36,7 @@ struct CacheTransaction {
     /// Returns the response to the request from the storage or from the server.
     @inline(never)
     func answer() async throws -> StepResponse {
-        let answer = try await run()
+        let answer = try await cache.shared == nil ? run() : runInVisit()
         if answer.sent === lookup { pipeline.last.note(lookup) }
         if let status = answer.response.cacheStatus { record(status) }
         return answer
@@ -46,6 +46,11 @@ struct CacheTransaction {
         cache.record(status)
         pipeline.tell { .cacheUsed(status) }
         pipeline.call.exchangeObserver?.didUseCache(status, for: request, context: pipeline.context)
+    }
+
+    /// Returns the response as ``run()`` does. All waits of the request for the storage count together.
+    private func runInVisit() async throws -> StepResponse {
+        try await StorageVisit.$current.withValue(StorageVisit()) { try await run() }
     }
 
     /// Returns the response to the request: a stored one, or the server's.
@@ -63,6 +68,7 @@ struct CacheTransaction {
         while true {
             let isAsked = lookup.mayBeAnswered && dropCount < Self.maximumDropCount
             let entries = isAsked ? await storedEntries(key) : []
+            if !isAsked, let shared = cache.shared { try? await waiting { try await shared.beginVisit(for: key) } }
             switch lookup.decision(about: entries, at: cache.now) {
             case .unsatisfiable: return unsatisfiable
             case .use(let use) where use.isValidatedAfterwards && pipeline.context.hasLeftOrigin:
