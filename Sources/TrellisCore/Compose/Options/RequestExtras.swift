@@ -35,6 +35,10 @@ struct RequestExtras: Sendable {
     var selected: SelectedProxy?
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
     var alternative: AlternativeService?
+    /// The value of ``Request/endpointKey``.
+    var endpointKey: String?
+    /// The endpoint of the origin to which the exchange is sent; `nil` if the origin has none.
+    var endpoint: SelectedEndpoint?
     /// The number of connections up to which one is made, without sending the request; `nil` if the request is sent.
     var connectionCount: Int?
 
@@ -126,6 +130,26 @@ extension Request {
         return request
     }
 
+    /// Returns a copy that is sent to an endpoint of its origin, by a route that leads there.
+    func sent(to endpoint: Endpoint, by route: Route) -> Request {
+        var request = self
+        request.changeExtras { extras in
+            extras.endpoint = SelectedEndpoint(endpoint: endpoint, route: extras.route)
+            extras.route = route
+        }
+        return request
+    }
+
+    /// The request without the endpoint to which it is sent. The program may send it again, and another endpoint is chosen then.
+    var withoutEndpoint: Request {
+        guard let selected = extras?.extras.endpoint else { return self }
+        var request = self
+        request.changeExtras { extras in
+            (extras.endpoint, extras.route) = (nil, selected.route)
+        }
+        return request
+    }
+
     /// The time that the body waits for the server's permission: ``expectContinueTimeout``, or one second if the expectation was written
     /// as a field. `nil` if the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
     package var bodyWait: Duration? {
@@ -171,6 +195,13 @@ extension Request {
     public func withBandwidth(upload: BandwidthLimit? = nil, download: BandwidthLimit? = nil) -> Request {
         setting(\.bandwidth, to: BandwidthLimits(upload: upload, download: download))
     }
+}
+
+/// The endpoint of an exchange.
+struct SelectedEndpoint: Sendable {
+    let endpoint: Endpoint
+    /// The request's own route, which the route to the endpoint replaces, if any.
+    let route: Route?
 }
 
 /// The proxy of an exchange, with the decision that it comes from.

@@ -56,6 +56,12 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
         targetPort = try parts[3].isEmpty ? nil : RouteText.port(parts[3])
     }
 
+    /// Creates the entry that leads from a URL's host and port to an endpoint.
+    init(_ endpoint: Endpoint, of url: WireURL) {
+        (host, port) = (url.host.lowercasedASCII(), Int(url.port))
+        (targetHost, targetPort) = (endpoint.host, endpoint.port)
+    }
+
     /// Returns whether the connection of a URL with this host and port has another one.
     func matches(host: String, port: Int) -> Bool {
         if let own = self.port, own != port { return false }
