@@ -15,6 +15,8 @@ extension TrellisError {
         case proxy
         /// The ``EgressPolicy`` of the session refuses the request.
         case egressRefused = "egress_refused"
+        /// The origin has no endpoint: ``EndpointPool``.
+        case noEndpoint = "no_endpoint"
         /// The TLS handshake failed, or the client certificate cannot be used or is not accepted.
         case tls
         /// The certificate of the server is not trusted.
@@ -92,6 +94,7 @@ extension TrellisError {
         case .invalidRequest(.url): .invalidURL
         case .invalidRequest: .invalidRequest
         case .connectionFailed(.nameResolution): .dns
+        case .connectionFailed(.noEndpoint): .noEndpoint
         case .connectionFailed(.unreachable), .connectionFailed(.source): .connect
         case .proxyFailed: .proxy
         case .egressRefused: .egressRefused

@@ -83,6 +83,8 @@ extension TrellisError {
         case unreachable(String)
         /// The interface or the address of ``Route/source`` does not exist, or cannot be used.
         case source(String)
+        /// The origin has an ``EndpointPool``, and its source has named no endpoint.
+        case noEndpoint(String)
     }
 
     /// The time limit that was reached.
@@ -249,6 +251,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .connectionFailed(.nameResolution(let reason)): "the host name could not be resolved: \(reason)"
         case .connectionFailed(.unreachable(let reason)): "no connection to the server: \(reason)"
         case .connectionFailed(.source(let reason)): "no connection can be made from \(reason)"
+        case .connectionFailed(.noEndpoint(let reason)): reason
         case .proxyFailed(let failure): failure.description
         case .egressRefused(let refusal): "the egress policy refuses the request: \(refusal)"
         case .securityFailed(let failure): failure.description

@@ -4,8 +4,8 @@
 public enum EventDetail: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// The course of calls: all kinds of events that are not listed for the other two details.
     case calls = 1
-    /// The requests on the wire and their responses, too: `proxySelected`, `alternativeSelected`, `alternativeFailed`,
-    /// `trustFilesChanged`, `queued`, `admitted`, `informational`, `head` and `exchangeEnded`.
+    /// The requests on the wire and their responses, too: `endpointSelected`, `proxySelected`, `alternativeSelected`,
+    /// `alternativeFailed`, `trustFilesChanged`, `queued`, `admitted`, `informational`, `head` and `exchangeEnded`.
     case exchanges
     /// The connections, too, which means all events: `lookingUp`, `lookedUp`, `connecting`, `egressRefused`, `handshaking`,
     /// `connectionAdded`, `serverTrustReported`, `evaluatingServerTrust`, `serverTrustEvaluated`, `connected`, `requestHeadSent` and
@@ -21,12 +21,13 @@ extension RequestEvent.Kind {
     var detail: EventDetail {
         switch self {
         case .created, .resumed, .suspended, .adapted, .upgraded, .redirected, .retrying, .rateLimited, .circuitOpened,
-            .circuitClosed, .concurrencyLimited, .concurrencyReduced, .hedging, .coalesced, .cacheUsed, .cacheFailed,
+            .circuitClosed, .endpointEjected, .endpointReturned, .concurrencyLimited, .concurrencyReduced, .hedging,
+            .coalesced, .cacheUsed, .cacheFailed,
             .cookiesFailed, .bodyReceived, .finished, .validated, .serialized, .downloadContinued, .fileMoved, .failed,
             .eventsDropped:
             .calls
-        case .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued, .admitted,
-            .informational, .head, .exchangeEnded:
+        case .endpointSelected, .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued,
+            .admitted, .informational, .head, .exchangeEnded:
             .exchanges
         case .lookingUp, .lookedUp, .connecting, .egressRefused, .handshaking, .connectionAdded, .serverTrustReported,
             .evaluatingServerTrust, .serverTrustEvaluated, .connected, .requestHeadSent, .requestSent:

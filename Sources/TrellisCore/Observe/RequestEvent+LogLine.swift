@@ -66,6 +66,9 @@ extension RequestEvent {
         case .upgraded(let request): ("upgraded to https by HSTS\(asked(request))", nil)
         case .alternativeSelected(let service): ("sent to \(service)", nil)
         case .alternativeFailed(let service, let error): ("not served by \(service)", error)
+        case .endpointSelected(let endpoint): ("to the endpoint \(endpoint)", nil)
+        case .endpointEjected(let endpoint, let time): ("endpoint \(endpoint) ejected for \(time.rounded)", nil)
+        case .endpointReturned(let endpoint): ("endpoint \(endpoint) returned", nil)
         case .proxySelected(let decision): ("\(decision)", nil)
         case .trustFilesChanged(let paths, let error):
             ("\(error == nil ? "uses" : "does not use") the new contents of \(paths.joined(separator: ", "))", error)

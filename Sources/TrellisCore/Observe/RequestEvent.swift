@@ -67,6 +67,13 @@ public struct RequestEvent: Sendable {
         /// The failure of the alternative service. The service is not used for a while. If no connection to it was made, an evaluator has
         /// not decided in time, or the service does not serve the origin (421), the request goes to the origin now.
         case alternativeFailed(AlternativeService, because: any Error)
+        /// The choice of an endpoint of the origin for the request (``EndpointPool``).
+        case endpointSelected(Endpoint)
+        /// The ejection of an endpoint of the origin after this attempt: for a while, it gets no requests. Occurs again if the
+        /// single request that tested the endpoint has failed.
+        case endpointEjected(Endpoint, for: Duration)
+        /// The return of an endpoint of the origin, which this attempt has tested with success.
+        case endpointReturned(Endpoint)
         /// The decision about the proxy of a hop, if there are proxies for some requests. The first of its proxies is tried now.
         case proxySelected(ProxyDecision)
         /// A change of the files of ``TLSConfiguration``, which this request is the first to notice. Requests use the new contents from now

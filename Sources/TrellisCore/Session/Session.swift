@@ -39,6 +39,8 @@ public final class Session: Sendable {
     private let flow: SessionBandwidth?
     /// The observation of the machine's network; `nil` if nothing depends on it.
     private let network: NetworkObservation?
+    /// The origins with several endpoints; `nil` if there are none.
+    let endpoints: EndpointTable?
     /// The connections that are kept open.
     let keepers: [ConnectionKeeper]
 
@@ -83,7 +85,9 @@ public final class Session: Sendable {
         var all = configuration.steps
         if let step = configuration.eventMonitors.bodyStep { all.network.append(step) }
         steps = AttachedSteps(all)
-        hasSteps = !all.isEmpty || all.redirectHandler != nil || upgrades.exist
+        hasSteps =
+            !all.isEmpty || all.redirectHandler != nil || upgrades.exist
+            || !configuration.endpoints.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
         // The load that adds an engine is measured in real time, which such a clock does not follow.
@@ -94,6 +98,7 @@ public final class Session: Sendable {
         }
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
+        endpoints = EndpointTable(configuration, engines, routes: preparation.routes, clock: clock)
         // A session with fewer connections than it can have would look for lost ones without end.
         keepers = configuration.keptConnections.map {
             ConnectionKeeper($0, count: configuration.limits.allowed($1))
@@ -109,7 +114,8 @@ public final class Session: Sendable {
     deinit {
         _ = resolverUsers?.leave(self)
         for keeper in keepers { keeper.end() }
-        UserObjects.release([configuration, preparation, steps, hub, engines])
+        endpoints?.end()
+        UserObjects.release([configuration, preparation, steps, hub, engines, endpoints])
         engines.close()
         for engine in engines.all { engine.executor.stop() }
     }
@@ -172,6 +178,7 @@ public final class Session: Sendable {
     public func shutdown(drainingFor grace: Duration = .zero) async {
         for keeper in keepers { keeper.end() }
         await engines.drain(for: grace, life)
+        endpoints?.end()
         await engines.shutDown()
         await validations.end(within: .seconds(2), on: clock)
         network?.end()
@@ -221,6 +228,12 @@ extension Session {
     /// The counters of the session's engines, in the order of their creation, even if they were not used: all engines of a fixed number,
     /// or else those that were added, by load or by reading ``executors``. The counters can be read after the shutdown too.
     public var engineStatistics: [EngineStatistics] { engines.all.map { EngineStatistics($0.site) } }
+
+    /// The endpoints of the session's origins that have several (``SessionConfiguration/endpoints``), in the order of the origins and then
+    /// as their sources name them. An origin whose source has named none yet has none here.
+    public var endpointStates: [EndpointState] {
+        (endpoints?.all ?? []).flatMap { group in group.members.map { EndpointState($0, of: group.origin) } }
+    }
 
     /// The events of the requests that are made from now on, for as long as they are read. Any number of observers can read them; each gets
     /// all events. A handle that was made while the session had no observer gives none, even if it starts later.

@@ -48,6 +48,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
         add("route", route)
         add("resolver", resolver)
         add("proxy", proxy)
+        add("endpoints", endpoints.map { "\(URLRedaction.redact($0)): \($1)" }.sorted())
         add("egress", egress)
         add("hsts", secureHosts)
         add("alternativeServices", alternatives)

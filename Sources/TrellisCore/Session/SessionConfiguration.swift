@@ -107,6 +107,16 @@ public struct SessionConfiguration: Sendable {
     /// The proxies that requests go through. The default is ``ProxyConfiguration/direct``: the variables of the environment (such as
     /// `http_proxy` and `no_proxy`) apply only with ``ProxyConfiguration/environment``.
     public var proxy = ProxyConfiguration.direct
+    /// The servers of origins that have several of them, each origin named by a URL; none by default. Requests to other origins go to the
+    /// host of their URL.
+    ///
+    /// ```swift
+    /// configuration.endpoints["https://orders.internal"] = EndpointPool(addressesOf: "orders.internal")
+    /// ```
+    ///
+    /// A key that is not a URL makes every request fail with an error of kind ``TrellisError/Kind/invalidRequest``. <doc:LoadBalancing>
+    /// has the rules.
+    public var endpoints: [String: EndpointPool] = [:]
     /// The servers that may be reached; `nil`, the default, if all may be.
     public var egress: EgressPolicy?
     /// The hosts that are to be reached over https alone, if any.

@@ -33,6 +33,7 @@ struct TrellisErrorTests {
         Row(.invalidRequest(.parameters("x")), .invalidRequest),
         Row(.connectionFailed(.nameResolution("x")), .dns, connection: true, retryable: true),
         Row(.connectionFailed(.unreachable("x")), .connect, connection: true, retryable: true),
+        Row(.connectionFailed(.noEndpoint("x")), .noEndpoint, connection: true, retryable: true),
         Row(.proxyFailed(.nameResolution(proxy: "x", reason: "y")), .proxy, connection: true, retryable: true),
         Row(.proxyFailed(.unreachable(proxy: "x", reason: "y")), .proxy, connection: true, retryable: true),
         Row(.proxyFailed(.unauthorized(proxy: "x", status: 407, hasCredentials: true)), .proxy, connection: true),
@@ -133,7 +134,7 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "proxy", "egress_refused", "tls", "untrusted",
+                "invalid_url", "invalid_request", "dns", "connect", "proxy", "egress_refused", "no_endpoint", "tls", "untrusted",
                 "pin_mismatch",
                 "trust_refused", "timeout_connect",
                 "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive",

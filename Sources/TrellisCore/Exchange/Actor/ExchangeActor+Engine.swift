@@ -342,7 +342,12 @@ extension ExchangeActor {
 
     /// Calls a closure on the engine thread, which it must not block, when the exchange has ended; at once, if it has ended already.
     func atEnd(_ body: @escaping @Sendable () -> Void) {
-        if state.isEnded { body() } else { waiters.atEnd = body }
+        if state.isEnded { return body() }
+        guard let earlier = waiters.atEnd else { return waiters.atEnd = body }
+        waiters.atEnd = {
+            earlier()
+            body()
+        }
     }
 
     private func tellEnd() {

@@ -140,6 +140,7 @@ package final class RequestPreparation: Sendable {
             }
             // The program may send the request of the response again, and then it goes to the origin.
             if alternative != nil { request = request.sent(to: nil) }
+            if request.extras != nil { request = request.withoutEndpoint }
             let keepsCoding = request.keepsCoding
             if keepsCoding { request.keepsCoding = false }
             if request.isComplete { request.isComplete = false }

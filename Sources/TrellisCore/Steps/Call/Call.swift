@@ -245,6 +245,8 @@ struct CallRecord: Sendable {
     var budgetRecords: [ObjectIdentifier: BudgetRecord] = [:]
     /// The results of the last attempt's validations that observers have not been told.
     var validations: [(any Error)?] = []
+    /// The addresses of the endpoints to which the call was sent, and has not succeeded.
+    var usedEndpoints: Set<String> = []
     /// The records about the credentials of the call, by the stores that hold the credentials.
     var credentials: [ObjectIdentifier: CredentialRecord] = [:]
 }

@@ -33,6 +33,8 @@ enum CallWait: Sendable {
 enum CallFunction: Sendable {
     /// The ``NameResolver`` of the session.
     case resolver(host: String)
+    /// The look-up or the ``ServiceDiscovery`` that names the endpoints of an origin.
+    case endpoints(origin: String)
     /// The function of ``ProxyConfiguration/selecting(_:)``.
     case proxySelection
     /// The ``PACScript``, with its file or its download.
@@ -49,6 +51,7 @@ enum CallFunction: Sendable {
     var description: String {
         switch self {
         case .resolver(let host): "the resolver has not found the addresses of \(host)"
+        case .endpoints(let origin): "the endpoints of \(origin) are not known yet"
         case .proxySelection: "the function that selects the proxies has not returned"
         case .script: "the PAC script has not named the proxies"
         case .trustFiles: "the certificates and keys, or their passphrase, have not been read"

@@ -28,7 +28,9 @@ final class LimitPermit: Sendable {
         }
     }
 
-    let host: String
+    private let host: String
+    /// The host with the endpoint, if the origin has several, for the circuit and the concurrency limit.
+    private let peer: String
     /// The instant from which on the request was delayed.
     private let start: EngineInstant
     /// Whether an exchange has begun with the permit.
@@ -43,6 +45,7 @@ final class LimitPermit: Sendable {
 
     init(of request: Request, breaker: CircuitBreaker?, _ context: CallContext) {
         host = request.limitedHost
+        peer = request.limitedPeer
         priority = request.priority
         start = context.now
         self.breaker = breaker
@@ -56,12 +59,17 @@ final class LimitPermit: Sendable {
         let start = context.now
         let entered: (permit: Circuit.Permit, host: String)
         do {
-            entered = try breaker.enter(hostIn: request.url, at: start)
+            if request.extras?.extras.endpoint == nil {
+                entered = try breaker.enter(hostIn: request.url, at: start)
+            } else {
+                let peer = request.limitedPeer
+                entered = (try breaker.enter(host: peer, at: start), peer)
+            }
         } catch {
             throw Self.completed(error, for: request, context, since: start)
         }
         permit = entered.permit
-        host = entered.host
+        (host, peer) = (entered.host, entered.host)
         self.start = start
         self.breaker = breaker
         priority = request.priority
@@ -70,7 +78,7 @@ final class LimitPermit: Sendable {
     // MARK: The beginning
 
     /// Throws an error if the circuit of the host is open.
-    func checkCircuit(_ context: CallContext) throws { try breaker?.check(host: host, at: context.now) }
+    func checkCircuit(_ context: CallContext) throws { try breaker?.check(host: peer, at: context.now) }
 
     /// Waits until a limiter admits the request.
     func token(of limiter: RateLimiter, _ context: CallContext) async throws -> Token {
@@ -79,12 +87,12 @@ final class LimitPermit: Sendable {
 
     /// Waits until a concurrency limit has room for the request.
     func slot(of limit: AdaptiveConcurrency, _ context: CallContext) async throws -> ConcurrencySlot {
-        try await limit.enter(host: host, context, priority)
+        try await limit.enter(host: peer, context, priority)
     }
 
     /// Enters the circuit, and keeps what the request has got from the other limits.
     func begin(with passes: Passes, _ context: CallContext) throws {
-        let permit = try breaker?.enter(host: host, at: context.now)
+        let permit = try breaker?.enter(host: peer, at: context.now)
         _ = grant.storeIfNil(Grant(passes, permit))
     }
 
@@ -136,15 +144,15 @@ final class LimitPermit: Sendable {
         if let slot = grant?.passes.slot { end(slot, with: response, error: error, context) }
         guard let breaker, let permit = permit ?? grant?.permit else { return }
         let outcome = CircuitBreaker.Outcome(status: response?.status.code, error: error)
-        guard let change = breaker.leave(permit, outcome, host: host, at: context.now) else { return }
+        guard let change = breaker.leave(permit, outcome, host: peer, at: context.now) else { return }
         let kind: RequestEvent.Kind =
             switch change {
-            case .opened: .circuitOpened(host: host, for: breaker.openDuration)
-            case .closed: .circuitClosed(host: host)
+            case .opened: .circuitOpened(host: peer, for: breaker.openDuration)
+            case .closed: .circuitClosed(host: peer)
             }
         context.call.observer?.tell(kind, attempt: context.attempt)
         context.call.exchangeObserver?.didChangeCircuit(
-            of: host, openFor: change == .opened ? breaker.openDuration : nil, context: context)
+            of: peer, openFor: change == .opened ? breaker.openDuration : nil, context: context)
     }
 
     private func end(
@@ -155,7 +163,7 @@ final class LimitPermit: Sendable {
                 .init(response.head, latency: slot.latency(of: response.metrics, since: context.call.beginning))
             } else { .neutral }
         guard let reduction = slot.end(outcome) else { return }
-        let kind = RequestEvent.Kind.concurrencyReduced(host: host, limit: reduction.limit, pause: reduction.pause)
+        let kind = RequestEvent.Kind.concurrencyReduced(host: peer, limit: reduction.limit, pause: reduction.pause)
         context.call.observer?.tell(kind, attempt: context.attempt)
     }
 

@@ -36,6 +36,15 @@ extension Request {
     /// a relative URL.
     var limitedHost: String { Self.limitedHost(of: url) }
 
+    /// Returns the host that the circuit and the concurrency of an endpoint count by.
+    func limitedHost(at endpoint: Endpoint) -> String { "\(limitedHost) at \(endpoint)" }
+
+    /// The host that circuits and concurrency limits count by: the ``limitedHost``, or one of its endpoints.
+    var limitedPeer: String {
+        guard let selected = extras?.extras.endpoint else { return limitedHost }
+        return limitedHost(at: selected.endpoint)
+    }
+
     /// Returns the ``limitedHost`` of a URL. The hosts of the URLs that were asked for last are cached.
     static func limitedHost(of url: String) -> String {
         let slot = Int(url.slotNumber % UInt(HostCache.slotCount))

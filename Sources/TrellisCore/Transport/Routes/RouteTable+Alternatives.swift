@@ -19,4 +19,25 @@ extension RouteTable {
         else { return false }
         return parts.proxy == nil && parts.socket == nil
     }
+
+    // MARK: Endpoints
+
+    /// Returns the route of a request that leads to an endpoint of its origin. Everything else of the route stays.
+    func route(to endpoint: Endpoint, of url: WireURL, _ request: Request) -> Route {
+        var way = request.route ?? route
+        // No other entry matches: the request would have another destination.
+        way.connectTo.insert(ConnectTo(endpoint, of: url), at: 0)
+        return way
+    }
+
+    /// Returns the endpoints at the addresses of a name, from the session's resolver or else the system.
+    ///
+    /// - Throws: The error of the resolver; `CancellationError` in a cancelled task.
+    func endpoints(named name: String, port: Int?, clock: any EngineClock) async throws -> [Endpoint] {
+        let host = try RouteText.host(name)
+        if let address = IPAddress(host) { return [Endpoint(address, port: port)] }
+        let family = try route.connectionFamily()
+        let addresses = try await ownNames.addresses(of: host, family, clock: clock)
+        return addresses.filter { $0.isOf(family) }.map { Endpoint($0, port: port) }
+    }
 }

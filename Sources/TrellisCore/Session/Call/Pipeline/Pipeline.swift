@@ -14,6 +14,7 @@ import Synchronization
 /// | network steps | for each hop | ``hop(_:)`` |
 /// | cookies | for each exchange: a network step may send several | ``exchangeWithCookies(_:)`` |
 /// | cache | for each exchange, which it may make unnecessary | ``exchange(_:)`` |
+/// | endpoints | for each exchange, if its origin has some | ``exchangeAtEndpoint(_:of:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeInTurn(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:by:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
@@ -661,6 +662,13 @@ package final class Pipeline: Sendable {
     /// Runs one exchange when the limits of its host permit it.
     @inline(__always)
     private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
+        if let table = session.endpoints { return try await exchangeAtEndpoint(request, of: table) }
+        return try await exchangeOnceWithinLimits(request)
+    }
+
+    /// Runs one exchange, with its endpoint if its origin has some, when the limits of its host permit it.
+    @inline(__always)
+    func exchangeOnceWithinLimits(_ request: Request) async throws -> StepResponse {
         attached.kinds.contains(.limits)
             ? try await exchangeInTurn(request) : try await exchangeOnRoute(request, nil)
     }
@@ -687,8 +695,13 @@ package final class Pipeline: Sendable {
 
     /// Leaves the slot of a request when its response is complete; a connection on which protocols are switched has none.
     private func leave(_ slot: ConcurrencySlot, after answer: StepResponse) {
-        guard let exchange = streamingExchange(of: answer) else { return slot.leave() }
-        exchange.submit { exchange in exchange.atEnd { slot.leave() } }
+        whenComplete(answer) { slot.leave() }
+    }
+
+    /// Calls a closure when a response is complete; at once, if it is.
+    func whenComplete(_ answer: StepResponse, _ body: @escaping @Sendable () -> Void) {
+        guard let exchange = streamingExchange(of: answer) else { return body() }
+        exchange.submit { exchange in exchange.atEnd(body) }
     }
 
     /// Returns the exchange of a response whose body is still arriving.
