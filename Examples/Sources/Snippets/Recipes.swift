@@ -268,6 +268,11 @@ enum RecipesPage {
         configuration.route.source = try .address("192.0.2.1")
     }
 
+    static func spreadRequestsOverSeveralServersOfOneName(_ configuration: inout SessionConfiguration) {
+        configuration.endpoints["https://orders.internal"] = EndpointPool(addressesOf: "orders.internal")
+        configuration.retry = RetryPolicy()
+    }
+
     static func fetchURLsOfStrangersWithoutReachingMyOwnNetwork(_ configuration: inout SessionConfiguration) {
         configuration.egress = .publicInternet
         configuration.maximumBodySize = .bytes(10 << 20)
