@@ -7,6 +7,7 @@ struct ClosedLoop<C: Client>: Sendable {
     let client: C
     let work: Work
     private let turns = Turns()
+    private let failures = Turns()
 
     init(client: C, work: Work) {
         self.client = client
@@ -17,12 +18,14 @@ struct ClosedLoop<C: Client>: Sendable {
         try await withTaskExecutorPreference(work.onExecutor ? client.executor : nil) {
             _ = try await phase(seconds: work.warmUpSeconds, requests: work.requests > 0 ? work.concurrency : 0)
             let counters = client.engineCounters
+            let failed = failures.count
             var report = Report()
             let latencies = try await phase(seconds: work.seconds, requests: work.requests)
             report.stop()
             report.print(
                 requests: latencies.count, latencies: latencies,
-                ownFigures: EngineCounters.figures(from: counters, to: client.engineCounters))
+                ownFigures: EngineCounters.figures(from: counters, to: client.engineCounters)
+                    + (work.countsFailures ? "\"errors\":\(failures.count - failed)," : ""))
         }
     }
 
@@ -60,8 +63,12 @@ struct ClosedLoop<C: Client>: Sendable {
             let length = try await client.getReadingHeaders(work.url)
             guard length > 30 * 2 else { throw UnexpectedAnswer("headers of \(length) bytes") }
         default:
-            let length = try await client.get(url)
-            guard length == work.bodyLength else { throw UnexpectedAnswer("a body of \(length) bytes") }
+            do {
+                let length = try await client.get(url)
+                guard length == work.bodyLength else { throw UnexpectedAnswer("a body of \(length) bytes") }
+            } catch  where work.countsFailures {
+                _ = failures.next
+            }
         }
     }
 }
@@ -70,16 +77,19 @@ extension ClosedLoop {
     /// The URL of the next request.
     private var url: String {
         if work.hasUnlikeURLs { return "\(work.url)?\(turns.next)" }
-        return work.urls.count == 1 ? work.url : turns.next(of: work.urls)
+        return work.urls.count == 1 || work.kind == .fleetGet ? work.url : turns.next(of: work.urls)
     }
 }
 
 /// A counter of requests, which shares them out among the origins.
 private final class Turns: Sendable {
-    private let count = Atomic(0)
+    private let taken = Atomic(0)
 
     /// The number of the next request.
-    var next: Int { count.add(1, ordering: .relaxed).oldValue }
+    var next: Int { taken.add(1, ordering: .relaxed).oldValue }
+
+    /// The number of requests so far.
+    var count: Int { taken.load(ordering: .relaxed) }
 
     func next(of urls: [String]) -> String { urls[next % urls.count] }
 }

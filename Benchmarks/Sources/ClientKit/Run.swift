@@ -10,8 +10,8 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         let client = try makeClient(work)
         switch work.kind {
         case .get, .emptyGet, .handleGet, .streamGet, .adaptedGet, .observedGet, .realisticGet, .instrumentedGet,
-            .uninstrumentedGet, .mockedGet, .cassette, .cachedGet, .cachedDiskGet, .unlikeGet, .missedGet, .headers,
-            .json:
+            .uninstrumentedGet, .mockedGet, .cassette, .cachedGet, .cachedDiskGet, .unlikeGet, .missedGet, .spreadGet,
+            .fleetGet, .headers, .json:
             try await ClosedLoop(client: client, work: work).run()
         case .download, .storedDownload, .downloadFile: try await measureDownload(client, work)
         case .downloadFiles: try await measureDownloads(client, work)

@@ -34,6 +34,10 @@ public struct Work: Sendable {
         case unlikeGet = "unlike-get"
         /// The requests of `unlikeGet` with a cache in memory, which stores every response.
         case missedGet = "missed-get"
+        /// The requests of `get` to servers of which some fail: each in turn, and as endpoints of one origin, if the client has such a
+        /// feature. Failures are counted.
+        case spreadGet = "spread-get"
+        case fleetGet = "fleet-get"
         /// One large body, which is discarded.
         case download
         /// The same, stored in a cache on a disk while it is read, if the client has such a feature.
@@ -115,6 +119,9 @@ public struct Work: Sendable {
         default: 11
         }
     }
+
+    /// Whether requests that fail are counted, and do not end the run.
+    var countsFailures: Bool { kind == .spreadGet || kind == .fleetGet }
 
     /// Whether each request has another URL.
     var hasUnlikeURLs: Bool { kind == .unlikeGet || kind == .missedGet }

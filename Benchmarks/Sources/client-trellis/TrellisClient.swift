@@ -50,6 +50,12 @@ struct TrellisClient: Client {
         case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()
         case .cachedDiskGet, .storedDownload:
             configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: work.file ?? ""))
+        case .fleetGet:
+            let addresses = work.urls.compactMap { $0.split(separator: "/").dropFirst().first.map(String.init) }
+            configuration.endpoints[work.url] = EndpointPool(
+                try addresses.map { try Endpoint($0) }, policy: .leastRequests)
+            configuration.retry = RetryPolicy(exponentialBackoffScale: .milliseconds(20))
+            configuration.steps.hedging = HedgingPolicy(after: .milliseconds(50))
         // One nginx makes thousands of handshakes.
         case .idle: configuration.timeouts.connect = .seconds(120)
         default: break

@@ -8,6 +8,8 @@ struct Benchmark: Sendable {
         case testServer(String)
         /// The nginx that is every origin of the benchmark, each on an address of its own.
         case origins(String)
+        /// The nginx that is the ten servers of the benchmark, two of which fail and one of which is late.
+        case fleet(String)
     }
 
     /// The kind of figures that a benchmark yields.
@@ -66,7 +68,7 @@ struct Benchmark: Sendable {
         // nginx passes the requests on to the test server.
         case (.idle, .nginxTLS): concurrency + (origins > 1 ? origins : concurrency) + 300
         case (.crowd, _), (.idle, _): concurrency + 300
-        case (_, .origins): origins + (connections ?? concurrency) + 300
+        case (_, .origins), (_, .fleet): origins + (connections ?? concurrency) + 300
         default: concurrency + 100
         }
     }

@@ -3,7 +3,8 @@ enum Catalogue {
     static let all: [Benchmark] = Array(groups.joined())
 
     private static let groups: [[Benchmark]] = [
-        smallRequests, [origins], scale, largeBodies, http2, texts, websockets, crowds, cacheOpenings, instructions,
+        smallRequests, [origins], fleet, scale, largeBodies, http2, texts, websockets, crowds, cacheOpenings,
+        instructions,
     ]
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
@@ -172,6 +173,19 @@ enum Catalogue {
         benchmark.origins = 2_000
         benchmark.connections = 256
         benchmark.clients = [.trellis, .libcurl]
+        benchmark.isQuick = false
+        return benchmark
+    }
+
+    /// Ten servers, two of which fail and one of which answers after two seconds: each address in turn, and as the endpoints of one origin.
+    private static let fleet: [Benchmark] = [
+        ("spread-get", "GET of 11 bytes from ten addresses in turn, two of which fail and one is late"),
+        ("fleet-get", "the same with the ten as endpoints, with retries and hedging"),
+    ].map { work, summary in
+        var benchmark = closedLoop("\(work)/32", summary, work, "/small", 32)
+        benchmark.target = .fleet("/small")
+        benchmark.origins = 10
+        benchmark.clients = [.trellis]
         benchmark.isQuick = false
         return benchmark
     }

@@ -20,13 +20,16 @@ struct RunFigures: Decodable, Sendable {
     /// The time in which a cache without a saved index has read its folder, in seconds; `nil` if no cache was opened.
     var rebuildSeconds: Double?
 
+    /// The number of requests that have failed; `nil` if one that fails ends the run.
+    var errors: Int?
+
     /// The counters of Trellis's engines; `nil` if the client has none.
     var engines: [EngineFigures]?
     /// The number of cores that the servers of the origins used, which the launcher adds; `nil` if it was not measured.
     var serverCores: Double?
 
     enum CodingKeys: String, CodingKey {
-        case requests, seconds, bytes, engines
+        case requests, seconds, bytes, engines, errors
         case cpuSeconds = "cpu_seconds"
         case p50 = "p50_ms"
         case p99 = "p99_ms"
@@ -90,6 +93,8 @@ struct Row: Sendable {
     var wakeUpsPerRequest: Double?
     /// The number of times per request that the thread of one engine woke another engine.
     var engineWakeUpsPerRequest: Double?
+    /// The share of the requests that have failed; `nil` if one that fails ends the run.
+    var errorShare: Double?
     /// Half the range of the main figure over the rounds, as a share of the median.
     var spread: Double?
     var rounds: Int
@@ -102,6 +107,8 @@ struct Row: Sendable {
         peakRSS = median(runs.map(\.peakRSS))
         p50 = median(runs.compactMap(\.p50))
         p99 = median(runs.compactMap(\.p99))
+        errorShare = median(
+            runs.compactMap { run in run.errors.map { Double($0) / Double(max(run.requests ?? 1, 1)) } })
         cpuMicrosecondsPerRequest = median(runs.map { $0.cpuSeconds * 1e6 / Double($0.requests ?? 1) })
         let rates: [Double]
         switch benchmark.shape {

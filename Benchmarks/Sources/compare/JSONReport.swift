@@ -35,6 +35,7 @@ extension Row: Encodable {
         case bytesPerRequest = "rss_bytes_per_request"
         case wakeUpsPerSecond = "wake_ups_per_s"
         case rebuildSeconds = "rebuild_s"
+        case errorShare = "error_share"
         case serverCores = "server_cores"
         case engineBusy = "engine_busy"
         case engineRequests = "engine_requests"
@@ -54,7 +55,7 @@ extension Row: Encodable {
             (.instructionsPerRequest, instructionsPerRequest), (.seconds, seconds), (.bytesPerRequest, bytesPerRequest),
             (.spread, spread), (.serverCores, serverCores), (.wakeUpsPerRequest, wakeUpsPerRequest),
             (.engineWakeUpsPerRequest, engineWakeUpsPerRequest), (.wakeUpsPerSecond, wakeUpsPerSecond),
-            (.rebuildSeconds, rebuildSeconds),
+            (.rebuildSeconds, rebuildSeconds), (.errorShare, errorShare),
         ]
         for (key, figure) in figures { try container.encode(figure, forKey: key) }
         try container.encode(engineBusy, forKey: .engineBusy)

@@ -51,6 +51,24 @@ struct NginxConfiguration {
             servers: "server { \(listening.joined(separator: "\n")) \(locations) }")
     }
 
+    /// Returns the configuration of an nginx on some loopback addresses: the last one answers after the delay of the test server, of the two
+    /// before it one answers 503 and one closes the connection, and the others answer at once.
+    static func fleet(
+        folder: String, name: String, port: UInt16, addresses: Int, testServerPort: UInt16
+    ) -> NginxConfiguration {
+        let servers = (0..<addresses).map { number in
+            let work =
+                switch addresses - number {
+                case 1: "location / { proxy_pass http://127.0.0.1:\(testServerPort)/delayed; }"
+                case 2: "return 444;"
+                case 3: "return 503;"
+                default: locations
+                }
+            return "server { listen \(address(number)):\(port) backlog=4096; \(work) }"
+        }
+        return NginxConfiguration(folder: folder, name: name, servers: servers.joined(separator: "\n"))
+    }
+
     /// Returns a loopback address by its number, as `workload.h` numbers them.
     static func address(_ number: Int) -> String { "127.0.\(number / 250).\(number % 250 + 1)" }
 

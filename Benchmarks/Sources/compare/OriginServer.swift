@@ -10,11 +10,20 @@ final class OriginServer {
     private var workers: [(process: ChildProcess, identifier: String)] = []
 
     /// Starts the workers and waits until all of them listen.
-    init(folder: String, origins: Int, workers count: Int, supervisor: [String]) throws {
+    ///
+    /// - Parameter testServerPort: The port of the server of late responses, if some of the addresses fail or are late.
+    init(
+        folder: String, origins: Int, workers count: Int, supervisor: [String], testServerPort: UInt16? = nil
+    ) throws {
         port = try Ports.free()
         for number in 0..<count {
-            let configuration = NginxConfiguration.origins(
-                folder: folder, name: "origins-\(number)", port: port, addresses: origins)
+            let configuration =
+                testServerPort.map {
+                    NginxConfiguration.fleet(
+                        folder: folder, name: "fleet", port: port, addresses: origins, testServerPort: $0)
+                }
+                ?? NginxConfiguration.origins(
+                    folder: folder, name: "origins-\(number)", port: port, addresses: origins)
             let file = "\(folder)/\(configuration.name).conf", errors = "\(folder)/\(configuration.name).err"
             unlink(configuration.processFile)
             try writeFile(configuration.text, to: file)

@@ -73,6 +73,11 @@ final class Servers {
     /// Starts the server of the benchmark's origins, if it has several. The previous one ends.
     func prepare(for benchmark: Benchmark) throws {
         originServer = nil
+        if case .fleet = benchmark.target {
+            originServer = try OriginServer(
+                folder: folder, origins: benchmark.origins, workers: 1, supervisor: supervisor,
+                testServerPort: testServerPort)
+        }
         guard case .origins = benchmark.target else { return }
         let workers = max(Machine().cores - (benchmark.engines ?? Int.max), 1)
         originServer = try OriginServer(
@@ -85,7 +90,7 @@ final class Servers {
     /// Returns the options with the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
-        case .nginx, .origins: ["--url", url(of: benchmark)]
+        case .nginx, .origins, .fleet: ["--url", url(of: benchmark)]
         case .nginxTLS:
             [
                 "--url", url(of: benchmark), "--ca-file", Certificates.authority(in: folder),
@@ -100,7 +105,7 @@ final class Servers {
         switch benchmark.target {
         case .nginx(let path): "http://127.0.0.1:\(nginxPort)\(path)"
         case .nginxTLS(let path): "https://127.0.0.1:\(tlsPort)\(path)"
-        case .origins(let path): "http://127.0.0.1:\(originServer?.port ?? 0)\(path)"
+        case .origins(let path), .fleet(let path): "http://127.0.0.1:\(originServer?.port ?? 0)\(path)"
         case .testServer(let path):
             "http://127.0.0.1:\(testServerPort)\(path)"
                 + (path.hasSuffix("/") ? "\(effort.bodySize(of: benchmark))" : "")

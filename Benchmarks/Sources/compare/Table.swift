@@ -36,6 +36,12 @@ struct Table {
                 ("by engines", 12, { decimal($0.engineWakeUpsPerRequest, 3) }),
                 ("busy %", 18, { percentages($0.engineBusy) }), ("requests %", 18, { percentages($0.engineRequests) }),
             ]
+        case .requests where benchmark.work == "spread-get" || benchmark.work == "fleet-get":
+            [
+                ("req/s", 11, { grouped($0.requestsPerSecond) }), spread, cpu,
+                ("p50 ms", 9, { decimal($0.p50, 3) }), ("p99 ms", 10, { decimal($0.p99, 3) }), memory,
+                ("errors %", 10, { decimal($0.errorShare.map { $0 * 100 }, 2) }),
+            ]
         case .requests:
             [
                 ("req/s", 11, { grouped($0.requestsPerSecond) }), spread, cpu,
