@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 
 /// The random numbers for the choice of endpoints (SplitMix64). They are not secret.
 struct EndpointRandom: RandomNumberGenerator, Sendable {
@@ -22,7 +23,7 @@ struct EndpointRandom: RandomNumberGenerator, Sendable {
 
 extension Checksum64 {
     /// Returns the checksum of the bytes of a text.
-    static func of(_ text: String) -> UInt64 { of(Array(text.utf8).span.bytes) }
+    static func of(_ text: String) -> UInt64 { of(Data(text.utf8).bytes) }
 }
 
 extension Double {
