@@ -27,6 +27,8 @@ final class CacheFlight: Sendable {
     private struct State {
         var outcome: Outcome?
         var waiters: [UInt64: Waiter] = [:]
+        /// The turn among several processes, which ends with the request; `nil` if it has none.
+        var giveBack: (@Sendable () -> Void)?
         /// The waits that were cancelled before they began.
         var cancelled: Set<UInt64> = []
         var lastNumber: UInt64 = 0
@@ -42,12 +44,22 @@ final class CacheFlight: Sendable {
 
     /// Ends the wait.
     func settle(_ outcome: Outcome) {
-        let waiters = state.withLock { state in
+        let (waiters, giveBack) = state.withLock { state in
             if state.outcome == nil { state.outcome = outcome }
-            defer { state.waiters = [:] }
-            return state.waiters
+            defer { (state.waiters, state.giveBack) = ([:], nil) }
+            return (state.waiters, state.giveBack)
         }
+        giveBack?()
         for waiter in waiters.values { waiter.resume(returning: outcome) }
+    }
+
+    /// Gives a turn back at the end of the request.
+    func hold(_ giveBack: @escaping @Sendable () -> Void) {
+        let hasEnded = state.withLock { state in
+            if state.outcome == nil { state.giveBack = giveBack }
+            return state.outcome != nil
+        }
+        if hasEnded { giveBack() }
     }
 
     /// Waits for the end of the request, in a call. Returns `nil` in a cancelled task.

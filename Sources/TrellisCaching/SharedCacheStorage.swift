@@ -11,6 +11,25 @@ package protocol SharedCacheStorage: CacheStorage {
     ///
     /// - Throws: Any error; the response is then not stored.
     func beginVisit(for key: CacheKey) async throws
+
+    /// Asks for the turn of the requests for a variant of a key, of all processes.
+    ///
+    /// - Parameter variant: The name of the requests that are equal (``CacheLookup/nameOfEquals(among:)``).
+    /// - Throws: Any error; the request is then sent.
+    func turn(for key: CacheKey, variant: String?) async throws -> SharedTurn
+
+    /// Returns whether another process has the turn.
+    ///
+    /// - Throws: Any error; the request is then sent.
+    func isTurnTaken(for key: CacheKey, variant: String?) async throws -> Bool
+}
+
+/// The turn of equal requests of several processes: one of them asks the origin.
+package enum SharedTurn: Sendable {
+    /// This process has the turn, until it gives the turn back, or for some seconds.
+    case ours(giveBack: @Sendable () -> Void)
+    /// Another process has it.
+    case others
 }
 
 /// What one request has to do with a storage that several processes share.

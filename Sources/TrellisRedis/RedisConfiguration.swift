@@ -20,6 +20,9 @@ public struct RedisConfiguration: Sendable, RedactedDescription {
     /// The shortest time for which the server is not asked after it has not answered in time, a second by default: no other request waits
     /// for it in vain meanwhile.
     public var pause: Duration = .seconds(1)
+    /// The time for which one process may ask the origin, or an authorization server, for the others, three seconds by default. If it does
+    /// not come back, because it was killed, the others ask after that time.
+    public var lease: Duration = .seconds(3)
     /// The longest time for making a connection, which no request waits for as a whole, two seconds by default.
     public var connectTimeout: Duration = .seconds(2)
     /// The time after which a connection is given up whose server owes an answer, five seconds by default.

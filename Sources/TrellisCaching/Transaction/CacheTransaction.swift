@@ -129,8 +129,15 @@ struct CacheTransaction {
         // The ranges that several requests ask for do not make several validations of the response.
         let variant = VarySelection(of: entry.head.stored.deciding, request: headers)?.text
         guard case .leader(let leader) = cache.exchanges.join(key, variant: variant) else { return }
-        pipeline.session.validate(
-            asked, for: pipeline.call.delivery, pipeline.steps, in: cache, leading: leader)
+        let (session, asked, delivery, steps) = (pipeline.session, asked, pipeline.call.delivery, pipeline.steps)
+        let validate: @Sendable () -> Void = { [cache] in
+            session.validate(asked, for: delivery, steps, in: cache, leading: leader)
+        }
+        guard cache.shared != nil else { return validate() }
+        // The stale response does not wait for the turn.
+        Task { [cache] in
+            if await cache.hasTurn(leader, variant: variant) { validate() } else { leader.settle(.left) }
+        }
     }
 
     /// Removes a stored response whose body cannot be read.
@@ -228,9 +235,15 @@ struct CacheTransaction {
         waits: inout Waits
     ) async throws -> StepResponse? {
         guard waits.isAllowed else { return try await forwarded(reason, for: key, validating: index, among: entries) }
-        switch cache.exchanges.join(key, variant: lookup.nameOfEquals(among: entries)) {
+        let name = lookup.nameOfEquals(among: entries)
+        switch cache.exchanges.join(key, variant: name) {
         case .leader(let leader):
             do {
+                if try await hasWaitedForTurn(leader, variant: name, &waits.rest) {
+                    leader.end(storing: nil)?.settle(.left)
+                    (waits.reason, waits.isAllowed) = (reason, false)
+                    return nil
+                }
                 return try await forwarded(reason, for: key, validating: index, among: entries, leader: leader)
             } catch {
                 // Each of the requests that wait sends its own. The exchange may retain the ticket for longer, as the reader of its head.

@@ -9,6 +9,7 @@ import TrellisCaching
 /// |---|---|---|
 /// | `…:h:KEY` | hash | the heads of a key's variants, with small bodies (``RedisCacheRecord``) |
 /// | `…:b:KEY:ID` | hash | a body in pieces |
+/// | `…:l:KEY:VARIANT` | text | the token of the process that asks the origin (``RedisLease``) |
 /// | `…:i:KEY`, `…:all` | number | the last invalidation of a key, and of all keys |
 /// | `…:count` | number | the number of invalidations |
 ///
@@ -37,6 +38,8 @@ struct RedisCacheNames: Sendable {
     func heads(_ key: String) -> String { "\(space):h:\(key)" }
     /// Returns the beginning of the names of the bodies of a key.
     func bodies(_ key: String) -> String { "\(space):b:\(key):" }
+    /// Returns the name of the turn of requests for a variant of a key.
+    func turn(_ key: String, _ variant: String) -> String { "\(space):l:\(key):\(variant)" }
     /// Returns the name of the last invalidation of a key.
     func invalidation(_ key: String) -> String { "\(space):i:\(key)" }
 
