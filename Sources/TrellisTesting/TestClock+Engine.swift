@@ -124,5 +124,9 @@ extension TestClock {
 extension Session {
     /// Waits until the session has handled everything that had reached it before the call: events of its transport, calls of its
     /// handles, and the time limits that were due.
-    public func settle() async { await engines.settle() }
+    public func settle() async {
+        // Before an engine has started, nothing below suspends. A loop of calls would keep the pool's only thread.
+        await Task.yield()
+        await engines.settle()
+    }
 }
