@@ -17,11 +17,23 @@ final class EndpointGroup: Sendable {
         var failure: (any Error)?
         /// The number of answers of the source.
         var news = 0
-        var waiters: [Int: AsyncStream<Never>.Continuation] = [:]
+        var waiters: [Int: Waiter] = [:]
         var lastWaiter = 0
     }
 
-    /// The origin with its port.
+    /// A request that waits for an answer of the source.
+    private struct Waiter {
+        let continuation: AsyncStream<Never>.Continuation
+        /// The work that rests during the wait, for a clock that is set by hand.
+        let work: ClockWork?
+
+        func end() {
+            work?.resume()
+            continuation.finish()
+        }
+    }
+
+    /// The origin, with a port that is not the usual one of its scheme.
     let origin: String
     private let policy: EndpointPolicy
     private let state: Locked<State>
@@ -87,15 +99,18 @@ final class EndpointGroup: Sendable {
     /// - Throws: `CancellationError` in a cancelled task.
     func wait(after known: Int) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        // A directory names a set when it likes. A look-up is work.
+        let waiter = Waiter(continuation: continuation, work: feed is EndpointObservation ? ClockWork.current : nil)
         let number = state.withLock { state -> Int? in
             guard state.news == known else { return nil }
             state.lastWaiter += 1
-            state.waiters[state.lastWaiter] = continuation
+            state.waiters[state.lastWaiter] = waiter
+            waiter.work?.pause()
             return state.lastWaiter
         }
         guard let number else { return }
         for await _ in stream {}
-        state.withLock { $0.waiters[number] = nil }
+        state.withLock { $0.waiters.removeValue(forKey: number) }?.end()
         try Task.checkCancellation()
     }
 
@@ -123,7 +138,7 @@ final class EndpointGroup: Sendable {
             defer { state.waiters = [:] }
             return (result, state.waiters)
         }
-        for waiter in waiters.values { waiter.finish() }
+        for waiter in waiters.values { waiter.end() }
         return result
     }
 

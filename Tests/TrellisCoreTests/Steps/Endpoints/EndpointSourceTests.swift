@@ -69,7 +69,7 @@ struct EndpointSourceTests {
         _ = try await task.value
         sets.yield(try [Endpoint("two"), Endpoint("three")])
         await world.wait(for: ["two", "three"])
-        #expect(world.directory.origins.withLock { $0 } == ["http://a.example:80"])
+        #expect(world.directory.origins.withLock { $0 } == ["http://a.example"])
     }
 
     @Test func theEndKeepsTheLastSet() async throws {
@@ -126,7 +126,7 @@ struct EndpointSourceTests {
         await world.scripted.advance(by: .seconds(2))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
         #expect(error?.kind == .connectTimeout)
-        #expect(error?.detail == "the endpoints of http://a.example:80 are not known yet")
+        #expect(error?.detail == "the endpoints of http://a.example are not known yet")
         while world.group?.waitingCount != 0, !Task.isCancelled { await Task.yield() }
     }
 
