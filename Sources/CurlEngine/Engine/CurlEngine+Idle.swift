@@ -75,9 +75,15 @@ extension CurlEngine {
 
     /// Retires the connections from local addresses that the machine has lost.
     func retireConnections(where isLost: (IPAddress) -> Bool) {
-        wire.retire(where: isLost)
+        wire.retire { IPAddress(localOf: $0.socket).map(isLost) ?? false }
         // libcurl would send further requests on the connection.
         if let http3, http3.hasConnection(from: isLost) { http3.leaveConnections() }
+    }
+
+    /// Closes the idle connections to an origin by some routes, which are given by their numbers, and the others after their request.
+    /// Connections over HTTP/3 stay.
+    package func retireConnections(to origin: String, by routes: Set<Int>) {
+        wire.retire { connection in routes.contains { TransferRoute.isQueue(connection.queue, of: origin, by: $0) } }
     }
 
     // MARK: File descriptors

@@ -133,6 +133,14 @@ package final class TransferRoute: Sendable {
         limitNumber == 0 ? origin : "\(origin)|route-\(limitNumber)"
     }
 
+    /// Returns whether a queue is the one of an origin by a route (``TransferOptions/queue``), whatever its rules of TLS and its protocol.
+    static func isQueue(_ queue: String, of origin: String, by route: Int) -> Bool {
+        let prefix = "\(origin)|route-\(route)"
+        guard queue.hasBytePrefix(prefix) else { return false }
+        // Another route may have a number that begins with the same digits.
+        return queue.utf8.dropFirst(prefix.utf8.count).first.map { !(0x30...0x39 ~= $0) } ?? true
+    }
+
     /// Returns the name of the pool of connections that are counted by a name.
     func pool(of limitName: String) -> String {
         hasOneOfSeveralAddresses ? "\(limitName)\(Self.addressMark)\(number)" : limitName

@@ -19,7 +19,7 @@ class EngineConnection: @unchecked Sendable {
     final var interest: SocketInterest = []
     /// The instant at which the last request ended.
     final var lastUse: EngineInstant
-    /// Whether the connection gets no more requests, because the machine has lost its local address.
+    /// Whether the connection gets no more requests: the machine has lost its local address, or its server is left.
     final var isRetired = false
     /// The name of the queue of the last request, for which the connection is counted.
     final var queue: String

@@ -331,20 +331,18 @@ final class WireTable {
         return nil
     }
 
-    // MARK: Lost addresses
+    // MARK: Retired connections
 
-    /// Closes the idle connections from local addresses that the machine has lost, and the others after their request.
-    func retire(where isLost: (IPAddress) -> Bool) {
+    /// Closes some of the connections: the idle ones at once, and the others after their request.
+    func retire(where isRetired: (EngineConnection) -> Bool) {
         for entry in unsafe entries {
             switch entry.use {
-            case .connection(let connection)?:
-                guard let address = IPAddress(localOf: connection.socket), isLost(address) else { continue }
+            case .connection(let connection)? where isRetired(connection):
                 if connection.transfer == nil { close(connection) } else { connection.isRetired = true }
-            case .http2(let connection)?:
-                guard let address = IPAddress(localOf: connection.socket), isLost(address) else { continue }
+            case .http2(let connection)? where isRetired(connection):
                 connection.isRetired = true
                 connection.leave(in: self)
-            case .attempt?, .handshake?, nil: continue
+            case .connection?, .http2?, .attempt?, .handshake?, nil: continue
             }
         }
     }

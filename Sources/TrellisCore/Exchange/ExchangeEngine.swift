@@ -62,6 +62,12 @@ final class ExchangeEngine: Sendable {
             body()
         }
     }
+
+    /// Closes the idle connections to an origin by some routes, and the others after their request.
+    func retireConnections(to origin: String, by routes: Set<Int>) {
+        guard executor.hasStarted else { return }
+        executor.submit { [transport] in transport.retireConnections(to: origin, by: routes) }
+    }
 }
 
 /// The record of the exchanges of one engine, called on the engine thread.

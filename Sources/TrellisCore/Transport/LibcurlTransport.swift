@@ -20,6 +20,11 @@ package struct LibcurlTransport: Transport {
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
 
+    /// Closes the idle connections to an origin by some routes, and the others after their request.
+    package func retireConnections(to origin: String, by routes: Set<Int>) {
+        engine.retireConnections(to: origin, by: routes)
+    }
+
     /// Sets the closure that gets the numbers of connections by origin that have changed; `nil` when all of them are closed.
     package func onCount(
         _ body: @escaping @Sendable ([String: TransportCount]?) -> Void,

@@ -30,6 +30,13 @@ public protocol Transport: Sendable {
     /// Closes one idle connection to an origin (`https://example.com:443`, or `https://example.com:443 HTTP/1.1` for requests that demand a
     /// version), or all idle connections if `origin` is `nil`. Called on the session's engine thread. The default does nothing.
     @_spi(Transport) func closeIdleConnections(to origin: String?)
+    /// Closes the idle connections to an origin by some routes, and the others after their request. Called on the session's engine thread,
+    /// when endpoints of the origin have left. The default does nothing.
+    ///
+    /// - Parameters:
+    ///   - origin: The origin with its port, such as `https://example.com:443`.
+    ///   - routes: The numbers of the routes.
+    @_spi(Transport) func retireConnections(to origin: String, by routes: Set<Int>)
     /// Sets the closure that the transport calls on the engine thread when the numbers of its connections have changed. It gets the new
     /// numbers by origin, as ``closeIdleConnections(to:)`` names it; connections that are being made count. It gets `nil` when the
     /// transport has closed all connections after their idle lifetime. The default never calls it.
@@ -46,6 +53,8 @@ extension Transport {
     @_spi(Transport) public var makesConnections: Bool { true }
     /// Does nothing: the transport keeps no connections.
     @_spi(Transport) public func closeIdleConnections(to origin: String?) {}
+    /// Does nothing: the transport keeps no connections.
+    @_spi(Transport) public func retireConnections(to origin: String, by routes: Set<Int>) {}
     /// Does nothing: the transport keeps no connections.
     @_spi(Transport) public func onCount(
         _ body: @escaping @Sendable (_ counts: [String: TransportCount]?) -> Void,

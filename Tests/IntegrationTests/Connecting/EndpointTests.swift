@@ -180,6 +180,122 @@ struct EndpointTests {
         await session.shutdown()
     }
 
+    // MARK: Sets
+
+    /// A directory whose sets the test gives.
+    private struct Directory: ServiceDiscovery {
+        let sets: AsyncStream<[Endpoint]>
+        let continuation: AsyncStream<[Endpoint]>.Continuation
+
+        init() { (sets, continuation) = AsyncStream.makeStream(of: [Endpoint].self) }
+
+        func endpoints(of origin: String) -> AsyncStream<[Endpoint]> { sets }
+
+        func give(_ servers: [LoopbackServer]) throws {
+            continuation.yield(try servers.map { try Endpoint("127.0.0.1:\($0.port)") })
+        }
+    }
+
+    private func session(
+        _ directory: Directory, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.endpoints["http://fleet.example"] = EndpointPool(discovery: directory, policy: .roundRobin)
+        // A second engine, which is added on a busy machine, would have connections of its own.
+        configuration.engines = .one
+        change(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    /// The connection in use carries its response to the end, and no further request.
+    @Test func connectionsToAServerThatLeftAreClosed() async throws {
+        let rest = LoopbackServer.Gate()
+        let handler: @Sendable (LoopbackServer.ReceivedRequest) -> LoopbackServer.Response = { request in
+            guard request.path == "/slow" else { return .text("ok") }
+            return .init(
+                body: .raw { connection in
+                    try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")
+                    try connection.wait(for: rest)
+                    try connection.write("cd")
+                    _ = try connection.readHead()
+                })
+        }
+        let servers = try (0..<2).map { _ in try LoopbackServer.http(handler) }
+        let directory = Directory(), session = session(directory)
+        try directory.give(servers)
+        // An idle connection and one in use to each.
+        let streams = [
+            try await session.stream("http://fleet.example/slow"),
+            try await session.stream("http://fleet.example/slow"),
+        ]
+        for _ in 0..<2 { #expect(try await session.string("http://fleet.example/") == "ok") }
+        #expect(servers.map(\.acceptedCount) == [2, 2])
+        try directory.give([servers[1]])
+        try await servers[0].waitUntilClosed(count: 1)
+        for _ in 0..<3 { #expect(try await session.string("http://fleet.example/") == "ok") }
+        rest.open()
+        for stream in streams {
+            #expect(String(decoding: try await stream.chunks.collect(upTo: 100), as: UTF8.self) == "abcd")
+        }
+        try await servers[0].waitUntilAllClosed()
+        #expect(servers[0].requests.count == 2 && servers[1].acceptedCount == 2)
+        #expect(servers[1].openCount == 2 && session.endpointStates.map(\.endpoint.port) == [servers[1].port])
+        await session.shutdown()
+    }
+
+    @Test func http2ConnectionsToAServerThatLeftAreClosed() async throws {
+        let servers = try (0..<2).map { _ in try LoopbackServer.http2() }
+        let directory = Directory()
+        let session = session(directory) {
+            $0.httpVersion = .http2PriorKnowledge
+        }
+        try directory.give(servers)
+        for _ in 0..<4 { _ = try await session.data("http://fleet.example/") }
+        try directory.give([servers[1]])
+        try await servers[0].waitUntilAllClosed()
+        _ = try await session.data("http://fleet.example/")
+        #expect(servers.map(\.acceptedCount) == [1, 1] && servers[1].openCount == 1)
+        await session.shutdown()
+    }
+
+    @Test func aServerThatReturnsGetsNewConnections() async throws {
+        let servers = try Self.healthy(2)
+        let directory = Directory(), session = session(directory)
+        try directory.give(servers)
+        for _ in 0..<2 { _ = try await session.data("http://fleet.example/") }
+        try directory.give([servers[1]])
+        try await servers[0].waitUntilAllClosed()
+        try directory.give(servers)
+        while session.endpointStates.count != 2, !Task.isCancelled { await Task.yield() }
+        for _ in 0..<2 { _ = try await session.data("http://fleet.example/") }
+        #expect(servers.map(\.acceptedCount) == [2, 1])
+        await session.shutdown()
+    }
+
+    @Test func theAddressesOfANameAreEndpoints() async throws {
+        let server = try LoopbackServer.http { .text($0["Host"] ?? "") }
+        struct Names: NameResolver {
+            func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+                guard name == "nodes.example" else { throw TrellisError(.connectionFailed(.nameResolution(name))) }
+                return try ResolvedAddresses(["127.0.0.1"], timeToLive: .seconds(5))
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.resolver = Names()
+        configuration.endpoints["http://fleet.example"] = EndpointPool(
+            addressesOf: "nodes.example", port: server.port)
+        configuration.endpoints["http://lost.example"] = EndpointPool(addressesOf: "lost.example")
+        let session = Session(configuration: configuration)
+        #expect(try await session.string("http://fleet.example/") == "fleet.example")
+        #expect(
+            session.endpointStates.map { "\($0.origin) \($0.endpoint)" } == [
+                "http://fleet.example:80 127.0.0.1:\(server.port)"
+            ])
+        let error = await expectFailure([.noEndpoint]) { try await session.data("http://lost.example/") }
+        #expect((error?.underlying as? TrellisError)?.kind == .dns)
+        await session.shutdown()
+    }
+
     // MARK: Places
 
     @Test func streamsThatAreCancelledOrDroppedLeaveNoRequestInFlight() async throws {

@@ -20,7 +20,11 @@ extension EndpointTable {
                         return (try? await executor.delay(for: time)) ?? false
                     }
                 }
-            return EndpointGroup(pool, origin: url.origin, feed: feed)
+            return EndpointGroup(pool, origin: url.origin, feed: feed) { [weak engines] left in
+                let numbers = routes.numbers(to: left, of: url)
+                guard !numbers.isEmpty else { return }
+                for engine in engines?.all ?? [] { engine.site.retireConnections(to: url.origin, by: numbers) }
+            }
         }
     }
 }

@@ -30,6 +30,15 @@ extension RouteTable {
         return way
     }
 
+    /// Returns the numbers of the routes that lead to some endpoints of an origin.
+    func numbers(to endpoints: [Endpoint], of url: WireURL) -> Set<Int> {
+        numbers(
+            connectingTo: Set(
+                endpoints.map {
+                    "\(RouteTarget(host: $0.host, port: $0.port.map { UInt16(clamping: $0) } ?? url.port))"
+                }))
+    }
+
     /// Returns the endpoints at the addresses of a name, from the session's resolver or else the system.
     ///
     /// - Throws: The error of the resolver; `CancellationError` in a cancelled task.
@@ -38,6 +47,10 @@ extension RouteTable {
         if let address = IPAddress(host) { return [Endpoint(address, port: port)] }
         let family = try route.connectionFamily()
         let addresses = try await ownNames.addresses(of: host, family, clock: clock)
-        return addresses.filter { $0.isOf(family) }.map { Endpoint($0, port: port) }
+        let usable = addresses.filter { $0.isOf(family) }
+        guard !usable.isEmpty else {
+            throw TrellisError(.connectionFailed(.nameResolution("\(host) has no address that can be used")))
+        }
+        return usable.map { Endpoint($0, port: port) }
     }
 }

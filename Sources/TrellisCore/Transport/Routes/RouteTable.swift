@@ -202,6 +202,12 @@ package final class RouteTable: Sendable {
         }
     }
 
+    /// Returns the numbers of the routes that lead to some hosts and ports (`host:port`) instead of the URL's.
+    func numbers(connectingTo targets: Set<String>) -> Set<Int> {
+        let routes = state.withLock { $0.routes.values.filter { targets.contains($0.parts.connectTo ?? "") } }
+        return Set(routes.map(\.number))
+    }
+
     /// Returns the place to which a request goes instead of the host of its URL; `nil` if it goes there.
     package func destination(of request: Request, _ url: WireURL) -> String? {
         if request.extras == nil, isPlain { return nil }
