@@ -19,6 +19,8 @@ struct CoalescingKey: Hashable, Sendable {
     private let decodesContent: Bool?
     /// An urgent request does not wait for the place of another one in a queue.
     private let priority: RequestPriority
+    /// Another endpoint may respond otherwise.
+    private let endpointKey: TextBytes?
 
     /// Creates the key of a request; `nil` if the request must be sent separately.
     init?(_ request: Request) {
@@ -37,5 +39,6 @@ struct CoalescingKey: Hashable, Sendable {
         maximumBodySize = request.maximumBodySize
         decodesContent = request.decodesContent
         priority = request.priority
+        endpointKey = request.endpointKey.map { TextBytes($0) }
     }
 }

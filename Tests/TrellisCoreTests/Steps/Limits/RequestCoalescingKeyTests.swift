@@ -39,7 +39,7 @@ struct RequestCoalescingKeyTests {
         request.withAuthorization(bearerToken: "x"), request.addingHeader(.accept("a/b")),
         request.withTimeouts(Timeouts(total: .seconds(1))), request.withHTTPVersion(.http1Only),
         request.withMaximumBodySize(.bytes(1)), request.withContentDecoding(false),
-        request.withPriority(.high),
+        request.withPriority(.high), request.withEndpointKey("x"),
         Request(url, headers: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
     ])
     func theseAreNot(_ request: Request) {
