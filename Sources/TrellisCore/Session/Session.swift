@@ -98,9 +98,10 @@ public final class Session: Sendable {
         }
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
-        endpoints = EndpointTable(configuration, engines, routes: preparation.routes, clock: clock)
+        let endpoints = EndpointTable(configuration, engines, routes: preparation.routes, clock: clock)
+        self.endpoints = endpoints
         // A session with fewer connections than it can have would look for lost ones without end.
-        keepers = configuration.keptConnections.map {
+        keepers = configuration.keptConnections.filter { endpoints?.contains($0.key) != true }.map {
             ConnectionKeeper($0, count: configuration.limits.allowed($1))
         }
         resolverUsers?.enter(self)
@@ -357,7 +358,7 @@ extension Session {
     /// Returns whether a call waits for nothing but its exchanges, so that it needs no separate task.
     func mayPerformHere(_ request: Request, _ steps: AttachedSteps) -> Bool {
         guard !steps.immediate.mayWait, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
-            !upgrades.mustPrepare
+            !upgrades.mustPrepare, endpoints?.mayWait != true
         else { return false }
         // Code of the user's does not run on an engine thread.
         return !steps.immediate.hasUserCode || !CallingThread.isEngine

@@ -17,7 +17,7 @@ public struct SessionConfiguration: Sendable {
     /// The connections are opened when the session is created, and again whenever there are fewer, those in use included. They have the
     /// rules and limits of ``Session/connect(to:count:)``, and those that it cannot open in advance are left out. After a failure, or if
     /// the server closes them at once, the session pauses for one second, and for twice as long after each further failure, up to a minute.
-    /// They end with the session.
+    /// They end with the session. An origin with several ``endpoints`` has none.
     public var keptConnections: [String: Int] = [:]
     /// The number of engines, which are threads with connections. The default is ``EngineCount/automatic``: one engine, and more
     /// while their threads are busy and at least half a core is idle.

@@ -54,6 +54,9 @@ final class EndpointGroup: Sendable {
         if case .fixed(let endpoints) = pool.source { replace(by: endpoints) }
     }
 
+    /// Whether a request may have to wait for a set.
+    var mayWait: Bool { feed != nil }
+
     /// The endpoints with their requests in flight and their health.
     var members: [EndpointBalance.Member] { state.withLock { $0.balance.members } }
 

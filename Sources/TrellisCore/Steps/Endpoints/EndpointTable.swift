@@ -19,7 +19,11 @@ final class EndpointTable: Sendable {
             groups[url.origin] = make(pool, url)
         }
         (self.groups, self.failure) = (groups, failure)
+        mayWait = groups.values.contains(where: \.mayWait)
     }
+
+    /// Whether a request may have to wait for the endpoints of its origin.
+    let mayWait: Bool
 
     /// The groups in the order of their origins.
     var all: [EndpointGroup] { groups.values.sorted { $0.origin < $1.origin } }
@@ -31,6 +35,9 @@ final class EndpointTable: Sendable {
         if let failure { throw failure }
         return groups[url.origin]
     }
+
+    /// Returns whether the origin of a URL has endpoints.
+    func contains(_ url: String) -> Bool { (try? WireURL(parsing: url)).map { groups[$0.origin] != nil } ?? false }
 
     /// Asks the sources no more.
     func end() { for group in groups.values { group.end() } }

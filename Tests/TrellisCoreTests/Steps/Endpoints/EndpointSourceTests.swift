@@ -122,7 +122,6 @@ struct EndpointSourceTests {
         let request = Request("http://a.example/").withTimeouts(Timeouts(connect: .seconds(2)))
         let task = Task { try await world.session.data(request) }
         while world.group?.waitingCount != 1, !Task.isCancelled { await Task.yield() }
-        await world.scripted.clock.waitForSleepers()
         await world.scripted.advance(by: .seconds(2))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
         #expect(error?.kind == .connectTimeout)

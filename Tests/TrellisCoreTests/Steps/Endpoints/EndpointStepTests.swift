@@ -249,7 +249,7 @@ struct EndpointStepTests {
         attempt.connect()
         attempt.fail(.exchangeFailed(.receive("reset")))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
-        #expect(error?.detail == "at the endpoint one:81")
+        #expect(error?.detail?.hasSuffix("at the endpoint one:81") == true)
         #expect(world.inFlight == [0])
     }
 
@@ -257,14 +257,13 @@ struct EndpointStepTests {
         let world = try World(["one", "two"]) { $0.steps.circuitBreaker = CircuitBreaker(failureRatio: 0.3, minimumRequests: 1) }
         let words = try await words(world.session) {
             try await world.exchange(status: 503)
-            for _ in 0..<2 { try await world.exchange() }
+            try await world.exchange()
             try await world.exchange(status: 503)
             let error = await #expect(throws: TrellisError.self) { try await world.session.data("http://a.example/") }
             #expect(error?.kind == .circuitOpen && error?.description.contains("a.example at ") == true)
         }
-        #expect(
-            words.filter { $0.hasPrefix("endpoint") }.prefix(4).map { $0 }.suffix(3).allSatisfy { $0 == "endpoint two" }
-        )
+        let chosen = words.filter { $0.hasPrefix("endpoint") }
+        #expect(chosen.prefix(3) == ["endpoint one", "endpoint two", "endpoint two"] && chosen.count == 4)
         #expect(words.contains("circuitOpened a.example at one \(Duration.seconds(5))"))
         #expect(world.inFlight == [0, 0])
     }

@@ -16,7 +16,9 @@ extension Pipeline {
         tell { .endpointSelected(lease.endpoint) }
         do {
             let answer = try await exchangeOnceWithinLimits(routed)
-            end(lease, .init(ofEndpoint: answer.response.status.code, error: nil))
+            // A connection in advance shows nothing of the server.
+            let isSent = request.extras?.extras.connectionCount == nil
+            end(lease, isSent ? .init(ofEndpoint: answer.response.status.code, error: nil) : .neutral)
             whenComplete(answer) { lease.leave() }
             return answer
         } catch {
@@ -35,7 +37,8 @@ extension Pipeline {
         }
     }
 
-    /// Returns the lease of a request, which may wait for the first set of endpoints within the limit on connecting.
+    /// Returns the lease of a request, which may wait for the first set of endpoints within the limit on connecting. Its call has an actor
+    /// then (``EndpointTable/mayWait``).
     @inline(never)
     private func lease(for request: Request, in group: EndpointGroup) async throws -> EndpointLease {
         var hasWaited = false
@@ -47,7 +50,6 @@ extension Pipeline {
                 return lease
             case .wait(let number): news = number
             }
-            try requireTask(for: request)
             try await result(of: .endpoints(origin: group.origin), for: request) { try await group.wait(after: news) }
             hasWaited = true
         }
@@ -80,7 +82,7 @@ extension Pipeline {
 extension Error {
     /// Returns the error with the name of the endpoint at which it has occurred.
     fileprivate func naming(_ endpoint: Endpoint) -> any Error {
-        guard var error = self as? TrellisError, error.pendingTrust == nil else { return self }
+        guard var error = self as? TrellisError, !error.isCancellation else { return self }
         let text = "at the endpoint \(endpoint)"
         error.detail = error.detail.map { "\($0); \(text)" } ?? text
         return error
