@@ -214,7 +214,8 @@ let package = Package(
         .testTarget(
             name: "TrellisRedisTests",
             dependencies: [
-                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisRedis", "TrellisTesting",
+                "CurlEngine", "TestSupport", "TrellisCaching", "TrellisCore", "TrellisOAuth", "TrellisRedis",
+                "TrellisTesting",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -263,7 +264,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "CacheWorker", "TestSupport", "Trellis", "TrellisRedis", "TrellisTestTraits", "TrellisTesting",
+                "CacheWorker", "TestSupport", "Trellis", "TrellisOAuth", "TrellisRedis", "TrellisTestTraits",
+                "TrellisTesting",
             ],
             swiftSettings: settings),
         // A process for tests that kill processes.
