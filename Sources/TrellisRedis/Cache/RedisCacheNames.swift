@@ -11,7 +11,7 @@ import TrellisCaching
 /// | `…:b:KEY:ID` | hash | a body in pieces |
 /// | `…:l:KEY:VARIANT` | text | the token of the process that asks the origin (``RedisLease``) |
 /// | `…:i:KEY`, `…:all` | number | the last invalidation of a key, and of all keys |
-/// | `…:count` | number | the number of invalidations |
+/// | `…:count` | number | the last invalidation of any key |
 ///
 /// They begin with the prefix, the users of the cache and the number of the server's run: what a server has read from a file when it was
 /// started may have been invalidated before, and is not used.
@@ -27,7 +27,7 @@ struct RedisCacheNames: Sendable {
         space = "\(prefix):cache:\(isShared ? "shared" : "private"):\(run)"
     }
 
-    /// The number of invalidations.
+    /// The number of the last invalidation of any key.
     var count: String { space + ":count" }
     /// The last invalidation of all keys.
     var all: String { space + ":all" }

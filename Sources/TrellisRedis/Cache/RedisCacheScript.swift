@@ -6,11 +6,24 @@ enum RedisCacheScript {
     /// The time in milliseconds for which invalidations are known: the longest time from a request to the storing of its response.
     static let invalidationLifetime: Int64 = 3_600_000
 
+    /// The number of an invalidation, as Lua computes it from the name of the last number: the microseconds of the server's clock, and more
+    /// than the last number. If the server has evicted that for lack of memory, the next one is larger all the same.
+    private static let nextNumber = """
+        local function nextNumber(name)
+          local time = redis.call('TIME')
+          local number = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', name) or 0) + 1)
+          local text = string.format('%.0f', number)
+          redis.call('SET', name, text)
+          return text
+        end
+
+        """
+
     /// Makes an entry visible, unless its key has been invalidated since the request was sent, or a piece of its body is missing.
     ///
     /// - `KEYS`: the heads, the body, the last invalidation of the key, and of all keys.
-    /// - `ARGV`: the number of invalidations before the request, the variant, the record, the time to live in milliseconds, the number of
-    ///   pieces, the largest number of variants, the beginning of the names of the key's bodies, the grace of bodies.
+    /// - `ARGV`: the number of the last invalidation before the request, the variant, the record, the time to live in milliseconds, the
+    ///   number of pieces, the largest number of variants, the beginning of the names of the key's bodies, the grace of bodies.
     /// - Returns: 1, or 0 if the entry is dropped.
     static let commit = RedisScript(
         text: """
@@ -71,27 +84,27 @@ enum RedisCacheScript {
 
     /// Removes all entries of a key. The first change frees memory, so that a server that is full executes the others too.
     ///
-    /// - `KEYS`: the heads, the number of invalidations, the last invalidation of the key.
+    /// - `KEYS`: the heads, the number of the last invalidation of any key, and of the key.
     /// - `ARGV`: the beginning of the names of the key's bodies, the grace of bodies, the time for which the invalidation is known.
     static let invalidate = RedisScript(
-        text: """
+        text: nextNumber + """
             local records = redis.call('HVALS', KEYS[1])
             redis.call('UNLINK', KEYS[1])
             for _, record in ipairs(records) do
               redis.call('PEXPIRE', ARGV[1] .. string.sub(record, 1, 32), ARGV[2])
             end
-            redis.call('SET', KEYS[3], redis.call('INCR', KEYS[2]), 'PX', ARGV[3])
+            redis.call('SET', KEYS[3], nextNumber(KEYS[2]), 'PX', ARGV[3])
             return 1
             """)
 
     /// Notes that all entries are invalid, which are then removed one after the other.
     ///
-    /// - `KEYS`: the number of invalidations, the last invalidation of all keys.
+    /// - `KEYS`: the number of the last invalidation of any key, and of all keys.
     /// - `ARGV`: the time for which the invalidation is known.
     static let invalidateAll = RedisScript(
-        text: """
+        text: nextNumber + """
             redis.call('UNLINK', KEYS[2])
-            redis.call('SET', KEYS[2], redis.call('INCR', KEYS[1]), 'PX', ARGV[1])
+            redis.call('SET', KEYS[2], nextNumber(KEYS[1]), 'PX', ARGV[1])
             return 1
             """)
 }

@@ -28,7 +28,7 @@ final class RedisCacheWriter: CacheWriter {
     private let id: String
     /// The time for which the entry is kept, in milliseconds.
     private let lifetime: Int64
-    /// The number of invalidations before the request was sent.
+    /// The number of the last invalidation before the request was sent.
     private let mark: Int64
     private let visit: StorageVisit
     private let storage: RedisCacheStorage
