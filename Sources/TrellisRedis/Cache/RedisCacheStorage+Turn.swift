@@ -19,7 +19,9 @@ extension RedisCacheStorage {
         let (lease, server) = (RedisLease(name), server)
         let replies: [RedisValue]
         do {
-            replies = try await server.values(StorageVisit.current) { [lease.take(for: server.configuration.lease, $0)] }
+            replies = try await server.values(StorageVisit.current) {
+                [lease.take(for: server.configuration.lease, $0)]
+            }
         } catch {
             // The command may be executed later.
             lease.giveBack(to: server.connection)

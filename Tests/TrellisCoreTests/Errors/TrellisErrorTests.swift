@@ -134,7 +134,8 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "proxy", "egress_refused", "no_endpoint", "tls", "untrusted",
+                "invalid_url", "invalid_request", "dns", "connect", "proxy", "egress_refused", "no_endpoint", "tls",
+                "untrusted",
                 "pin_mismatch",
                 "trust_refused", "timeout_connect",
                 "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive",

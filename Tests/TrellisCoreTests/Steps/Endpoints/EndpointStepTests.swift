@@ -254,7 +254,9 @@ struct EndpointStepTests {
     }
 
     @Test func theCircuitOfAnEndpointKeepsRequestsFromItAlone() async throws {
-        let world = try World(["one", "two"]) { $0.steps.circuitBreaker = CircuitBreaker(failureRatio: 0.3, minimumRequests: 1) }
+        let world = try World(["one", "two"]) {
+            $0.steps.circuitBreaker = CircuitBreaker(failureRatio: 0.3, minimumRequests: 1)
+        }
         let words = try await words(world.session) {
             try await world.exchange(status: 503)
             try await world.exchange()
