@@ -18,12 +18,12 @@ extension CacheTransaction {
         var pause = Self.pauses.shortest
         while rest > .zero {
             let start = context.now
-            try await context.pause(for: min(pause, rest))
             let isTaken = try? await waiting { try await shared.isTurnTaken(for: key, variant: variant) }
-            rest -= .nanoseconds(context.now.nanoseconds(since: start))
             // A storage that does not answer is not waited for.
             guard let isTaken else { return false }
             if !isTaken { return true }
+            try await context.pause(for: min(pause, rest))
+            rest -= .nanoseconds(context.now.nanoseconds(since: start))
             pause = min(pause * 2, Self.pauses.longest)
         }
         return false

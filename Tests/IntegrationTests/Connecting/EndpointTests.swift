@@ -289,7 +289,7 @@ struct EndpointTests {
         #expect(try await session.string("http://fleet.example/") == "fleet.example")
         #expect(
             session.endpointStates.map { "\($0.origin) \($0.endpoint)" } == [
-                "http://fleet.example:80 127.0.0.1:\(server.port)"
+                "http://fleet.example 127.0.0.1:\(server.port)"
             ])
         let error = await expectFailure([.noEndpoint]) { try await session.data("http://lost.example/") }
         #expect((error?.underlying as? TrellisError)?.kind == .dns)

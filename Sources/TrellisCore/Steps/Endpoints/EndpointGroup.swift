@@ -75,15 +75,17 @@ final class EndpointGroup: Sendable {
         for request: Request, _ context: CallContext, hasWaited: Bool, isRefused: (Endpoint) -> Bool
     ) throws -> Answer {
         let now = context.now
+        // Before the source is asked, whose answer may come at once.
+        let known = state.withLock { $0.news }
         let mustWait = feed?.update(self, at: now) ?? false
         let key = if case .sticky(let source) = policy { source.key(of: request) } else { String?.none }
         let used = context.call.usedEndpoints
-        let (choice, news, failure) = state.withLock { state -> (EndpointBalance.Choice?, Int?, (any Error)?) in
-            guard !mustWait || hasWaited, state.hasSet || state.failure != nil else { return (nil, state.news, nil) }
+        let (mayGo, choice, failure) = state.withLock { state -> (Bool, EndpointBalance.Choice?, (any Error)?) in
+            guard !mustWait || hasWaited, state.hasSet || state.failure != nil else { return (false, nil, nil) }
             let choice = state.balance.choose(key: key, besides: used, at: now, isRefused: isRefused)
-            return (choice, nil, state.failure)
+            return (true, choice, state.failure)
         }
-        if let news { return .wait(news: news) }
+        guard mayGo else { return .wait(news: known) }
         guard let choice else { throw noEndpoint(because: failure) }
         return .lease(EndpointLease(choice, of: self, clock: context.call.clock))
     }
