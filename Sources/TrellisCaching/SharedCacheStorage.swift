@@ -28,7 +28,7 @@ package protocol SharedCacheStorage: CacheStorage {
 package enum SharedTurn: Sendable {
     /// This process has the turn, until it gives the turn back, or for some seconds.
     case ours(giveBack: @Sendable () -> Void)
-    /// Another process has it, or has just had it, so that its response may be stored.
+    /// Another process has it.
     case others
 }
 

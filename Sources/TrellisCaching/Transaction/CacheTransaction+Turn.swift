@@ -9,24 +9,44 @@ extension CacheTransaction {
     /// Waits while another process asks the origin. Returns whether it has, so that its response may be stored now; `false` if this request
     /// is to be sent.
     ///
-    /// - Parameter rest: The longest time for the wait, from which the time that has passed is taken off.
-    func hasWaitedForTurn(_ leader: CacheTicket, variant: String?, _ rest: inout Duration) async throws -> Bool {
-        guard let shared = cache.shared, await !cache.hasTurn(leader, variant: variant, for: self) else { return false }
+    /// - Parameters:
+    ///   - entries: The stored responses that this request has found.
+    ///   - rest: The longest time for the wait, from which the time that has passed is taken off.
+    func hasWaitedForTurn(
+        _ leader: CacheTicket, variant: String?, knowing entries: [CacheEntry], _ rest: inout Duration
+    ) async throws -> Bool {
+        guard let shared = cache.shared else { return false }
+        if await cache.hasTurn(leader, variant: variant, for: self) {
+            return await haveChanged(entries, of: leader.key)
+        }
         try Task.checkCancellation()
         try pipeline.requireTask(for: asked)
         let (context, key) = (pipeline.context, leader.key)
         var pause = Self.pauses.shortest
         while rest > .zero {
             let start = context.now
+            try await context.pause(for: min(pause, rest))
             let isTaken = try? await waiting { try await shared.isTurnTaken(for: key, variant: variant) }
+            rest -= .nanoseconds(context.now.nanoseconds(since: start))
             // A storage that does not answer is not waited for.
             guard let isTaken else { return false }
             if !isTaken { return true }
-            try await context.pause(for: min(pause, rest))
-            rest -= .nanoseconds(context.now.nanoseconds(since: start))
             pause = min(pause * 2, Self.pauses.longest)
         }
         return false
+    }
+}
+
+extension CacheTransaction {
+    /// Returns whether other responses are stored now. Another process may have given its turn back after this request had searched, and
+    /// before it asked for the turn.
+    private func haveChanged(_ entries: [CacheEntry], of key: CacheKey) async -> Bool {
+        let present = await storedEntries(key)
+        return present.count != entries.count
+            || !zip(present, entries).allSatisfy { present, known in
+                present.id.hasSameBytes(as: known.id)
+                    && present.head.stored.responseTime == known.head.stored.responseTime
+            }
     }
 }
 

@@ -239,7 +239,7 @@ struct CacheTransaction {
         switch cache.exchanges.join(key, variant: name) {
         case .leader(let leader):
             do {
-                if try await hasWaitedForTurn(leader, variant: name, &waits.rest) {
+                if try await hasWaitedForTurn(leader, variant: name, knowing: entries, &waits.rest) {
                     leader.end(storing: nil)?.settle(.left)
                     (waits.reason, waits.isAllowed) = (reason, false)
                     return nil

@@ -28,16 +28,13 @@ extension RedisCacheStorage {
             throw error
         }
         guard case .status? = replies.first else { return .others }
-        // Others may have missed the response before it was stored, and ask for the turn after that.
-        let time = server.configuration.patience * 2
-        return .ours { lease.end(leavingMarkFor: time, on: server.connection) }
+        return .ours { lease.giveBack(to: server.connection) }
     }
 
     package func isTurnTaken(for key: CacheKey, variant: String?) async throws -> Bool {
         guard let name = name(of: key, variant) else { throw RedisFailure.noKey }
-        let replies = try await server.values(StorageVisit.current) { [RedisCommand("GET", [.text(name($0))])] }
-        guard let token = replies.first?.data else { return false }
-        return !token.elementsEqual(RedisLease.mark.utf8)
+        let replies = try await server.values(StorageVisit.current) { [RedisCommand("EXISTS", [.text(name($0))])] }
+        return replies.first?.number == 1
     }
 }
 #endif

@@ -11,16 +11,6 @@ struct RedisLease: Sendable {
     /// - `ARGV`: the token.
     static let giveBack = RedisScript(
         text: "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
-    /// Replaces a lease by the mark of its end, if it is the caller's.
-    ///
-    /// - `KEYS`: the lease.
-    /// - `ARGV`: the token, the mark, the time in milliseconds for which the mark stays.
-    static let end = RedisScript(
-        text:
-            "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end return 0"
-    )
-    /// The mark of a lease that has ended. No token has the text.
-    static let mark = "ended"
     /// Prolongs a lease, if it is the caller's.
     ///
     /// - `KEYS`: the lease.
@@ -50,16 +40,6 @@ struct RedisLease: Sendable {
     /// Returns the command that prolongs the lease, if it is still this one's.
     func renew(for time: Duration, _ run: String) -> RedisCommand {
         RedisCommand(Self.renew, keys: [name(run)], [.text(token), .number(max(time.milliseconds, 1))])
-    }
-
-    /// Gives the lease back, if it is still this one's. For a time, nobody gets it: they look first for what this owner has left.
-    func end(leavingMarkFor time: Duration, on connection: RedisConnection) {
-        connection.begin(within: Self.limit) { run in
-            [
-                RedisCommand(
-                    Self.end, keys: [name(run)], [.text(token), .text(Self.mark), .number(max(time.milliseconds, 1))])
-            ]
-        }
     }
 
     /// Gives the lease back, if it is still this one's.
