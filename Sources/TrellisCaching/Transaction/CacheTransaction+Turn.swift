@@ -42,15 +42,26 @@ extension CacheTransaction {
     /// before it asked for the turn.
     private func haveChanged(_ entries: [CacheEntry], of key: CacheKey) async -> Bool {
         let present = await storedEntries(key)
-        return present.count != entries.count
-            || !zip(present, entries).allSatisfy { present, known in
-                present.id.hasSameBytes(as: known.id)
-                    && present.head.stored.responseTime == known.head.stored.responseTime
-            }
+        return present.count != entries.count || !zip(present, entries).allSatisfy { $0.isUnchanged(from: $1) }
+    }
+}
+
+extension CacheEntry {
+    /// Whether the entry is the same as when it was read, and was not validated since.
+    fileprivate func isUnchanged(from known: CacheEntry) -> Bool {
+        id.hasSameBytes(as: known.id) && head.stored.responseTime == known.head.stored.responseTime
     }
 }
 
 extension HTTPCache {
+    /// Returns whether an entry is stored as it was when it was read, as far as the storage says.
+    func stillHas(_ entry: CacheEntry, for key: CacheKey) async -> Bool {
+        let present = try? await StorageVisit.$current.withValue(StorageVisit()) { [storage] in
+            try await storage.entries(for: key)
+        }
+        return present?.contains { $0.isUnchanged(from: entry) } ?? true
+    }
+
     /// Asks for the turn of an exchange, which then ends with the exchange. Returns `false` if another process has the turn; `true` if this
     /// one has it, or the storage does not say.
     ///

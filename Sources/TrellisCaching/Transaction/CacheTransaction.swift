@@ -136,7 +136,11 @@ struct CacheTransaction {
         guard cache.shared != nil else { return validate() }
         // The stale response does not wait for the turn.
         Task { [cache] in
-            if await cache.hasTurn(leader, variant: variant) { validate() } else { leader.settle(.left) }
+            if await cache.hasTurn(leader, variant: variant), await cache.stillHas(entry, for: key) {
+                validate()
+            } else {
+                leader.settle(.left)
+            }
         }
     }
 
